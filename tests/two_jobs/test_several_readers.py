@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader jobs that come together, late, and at their own speeds."""
 
+import contextlib
 import os
 import signal
 import time
@@ -33,9 +34,9 @@ def write(comm, fl, where, readers=2, full="block", late=0):
         return series.stats
 
 
-def sums(comm, fl, where, pause=0.0, start="oldest", leave_after=STEPS):
+def sums(comm, fl, where, pause=0.0, start="oldest", leave_after=STEPS, **options):
     out = []
-    with fl.open("shared", comm=comm, start=start) as series:
+    with fl.open("shared", comm=comm, start=start, **options) as series:
         for step in series:
             out.append((step.index, int(step["x"].read().sum())))
             time.sleep(pause)
@@ -98,15 +99,22 @@ def test_a_late_reader_joins_a_running_stream_and_another_leaves_it(jobs):
     assert results["writer"][0]["readers_lost"] == 0
 
 
-def share(comm, fl, where, readers=2, steps_to="on-demand"):
-    """Write all steps for jobs that share them."""
-    with fl.open(
-        "shared", "w", comm=comm, queue_steps=3, readers=readers, steps_to=steps_to, stall_timeout=2
-    ) as series:
+def share(comm, fl, where, given_up=(), pause=0.0, **options):
+    """Write all steps for jobs that share them, but for those that rank 0 gives up."""
+    options = {
+        "queue_steps": 3,
+        "readers": 2,
+        "stall_timeout": 2,
+        "steps_to": "on-demand",
+    } | options
+    with fl.open("shared", "w", comm=comm, **options) as series:
         for index in range(STEPS):
-            with series.step() as step:
+            time.sleep(pause)
+            with contextlib.suppress(KeyError), series.step() as step:
                 value = np.full(1000, index * comm.size + comm.rank)
                 step.put("x", value, offset=(comm.rank * 1000,), shape=(comm.size * 1000,))
+                if comm.rank == 0 and index in given_up:
+                    raise KeyError(index)
             (where / f"step-{index}").touch()
         return series.stats
 

@@ -37,8 +37,9 @@ void RemoteSeat::take_in(StepMessage message) {
     const std::uint64_t step = message.step();
     traffic_->count(interface_, message.bytes.size() + message.bytes_behind);
     holds_.insert(step);
-    next_to_come_ = step + 1;
+    ++came_;
     --asked_;
+    given_.reset();
     steps_ahead_ = steps_ahead(message.bytes.size() + message.bytes_behind);
     steps_.push_back(std::move(message));
 }

@@ -151,7 +151,9 @@ struct ControlHeader {
     std::uint64_t spill_bytes;
     StalledPolicy on_stalled_reader;
     StepsTo steps_to;
-    std::uint32_t turn;  ///< the group that was given a step last, under StepsTo::RoundRobin
+    std::uint32_t turn;     ///< the group that was given a step last, under StepsTo::RoundRobin
+    std::uint32_t follows;  ///< the writer's first host says which group gets a step ...
+    std::uint64_t settled_elsewhere;  ///< ... and is done with those before (given_steps.hpp)
     double stall_timeout_s;
     host::SharedMutex mutex;
     alignas(64) host::Doorbell step_bell;   ///< readers wait for it

@@ -24,6 +24,7 @@ class HandedOutSteps {
     struct Step {
         std::optional<Taken> taken;     ///< none once its place in the queue is free
         StepMessages::Message message;  ///< should it be lost on its way
+        std::uint64_t number = 0;       ///< of steps that were sent
     };
 
     Step& add(std::uint64_t step, const Taken& taken);

@@ -103,7 +103,10 @@ class JoinedSeat::JoinedStep final : public StepAccess {
 };
 
 JoinedSeat::JoinedSeat(std::vector<Part> parts)
-    : parts_(std::move(parts)), waiting_(parts_.size()), ended_(parts_.size()) {}
+    : parts_(std::move(parts)),
+      waiting_(parts_.size()),
+      ended_(parts_.size()),
+      shares_out_(parts_.front().seat->shares_out()) {}
 
 void JoinedSeat::wait_for_others() {
     for (const Part& part : parts_) {
@@ -112,12 +115,55 @@ void JoinedSeat::wait_for_others() {
 }
 
 void JoinedSeat::next_follows() {
+    if (shares_out_) {  // the others are asked when the first has answered
+        parts_.front().seat->next_follows();
+        return;
+    }
     for (const Part& part : parts_) {
         part.seat->next_follows();
     }
 }
 
-std::optional<OpenedStep> JoinedSeat::next(HandleLock::Call& call) {
+std::optional<OpenedStep> JoinedSeat::next(HandleLock::Call& call, std::optional<std::uint64_t>) {
+    return shares_out_ ? next_given(call) : next_of_all(call);
+}
+
+/// Where steps are shared out, the first host says which is for this job, and the others are asked
+/// for that.
+std::optional<OpenedStep> JoinedSeat::next_given(HandleLock::Call& call) {
+    auto& first = waiting_.front();
+    while (true) {
+        if (!first && !(first = parts_.front().seat->next(call))) {
+            break;
+        }
+        bool complete = true;
+        for (std::size_t i = 1; complete && i < parts_.size(); ++i) {
+            if (!waiting_[i]) {
+                waiting_[i] = parts_[i].seat->next(call, first->index);
+                complete = waiting_[i].has_value();
+            }
+        }
+        if (complete) {
+            return join();
+        }
+        pass_over();
+    }
+    for (std::size_t i = 1; i < parts_.size(); ++i) {  // these have no further step for this job
+        parts_[i].seat->next(call);
+    }
+    return std::nullopt;
+}
+
+void JoinedSeat::pass_over() {
+    for (auto& step : waiting_) {
+        if (step) {
+            step->access->finish();
+            step.reset();
+        }
+    }
+}
+
+std::optional<OpenedStep> JoinedSeat::next_of_all(HandleLock::Call& call) {
     while (true) {
         std::uint64_t newest = 0;
         for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -256,12 +302,7 @@ void JoinedSeat::wake() {
 }
 
 void JoinedSeat::leave() {
-    for (auto& step : waiting_) {
-        if (step) {
-            step->access->finish();
-            step.reset();
-        }
-    }
+    pass_over();
     for (const Part& part : parts_) {
         part.seat->leave();
     }

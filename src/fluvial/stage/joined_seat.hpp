@@ -22,9 +22,12 @@ class JoinedSeat final : public Seat {
 
     void wait_for_others() override;
     void next_follows() override;
+    using Seat::next;
     /// A step that all hosts have: what one of them has given up, or what some had before this
     /// reader came to the others, is passed over.
-    std::optional<OpenedStep> next(HandleLock::Call& call) override;
+    std::optional<OpenedStep> next(HandleLock::Call& call,
+                                   std::optional<std::uint64_t> given) override;
+    bool shares_out() const override { return shares_out_; }
     Attributes attributes() override;
     SeatStats stats(std::uint64_t next_index) const override;
     StreamStatus status() override { return parts_.front().seat->status(); }
@@ -42,11 +45,15 @@ class JoinedSeat final : public Seat {
   private:
     class JoinedStep;
 
+    std::optional<OpenedStep> next_of_all(HandleLock::Call& call);
+    std::optional<OpenedStep> next_given(HandleLock::Call& call);
+    void pass_over();
     OpenedStep join();
 
     std::vector<Part> parts_;
     std::vector<std::optional<OpenedStep>> waiting_;  ///< by part: taken, and not handed out
     std::vector<bool> ended_;                         ///< by part
+    bool shares_out_;                                 ///< the first part says which step is next
     std::uint64_t steps_taken_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "fluvial/stage/local_seat.hpp"
 
 #include "fluvial/base/finer_errors.hpp"
+#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/stream_end.hpp"
@@ -137,13 +138,15 @@ void LocalSeat::wait_for_others() {
     }
 }
 
-std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call) {
+std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call,
+                                          std::optional<std::uint64_t> given) {
     const StepLog* const log = log_ ? &*log_ : nullptr;
     const auto taken = await(
         control_, header().step_bell, Deadline(options_.step_timeout_s),
         [&]() -> std::optional<Taken> {
-            const Taken next = take(control_, cell_, log);
-            if (next.any()) {
+            const Taken next =
+                given ? take_given(control_, cell_, *given) : take(control_, cell_, log);
+            if (next.any() || next.gone) {
                 return next;
             }
             return next.others_lag || !at_end(control_, cell_, options_.stall_timeout_s)
@@ -174,6 +177,10 @@ std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call) {
         throw;
     }
     return step;
+}
+
+bool LocalSeat::shares_out() const {
+    return stage::shares_out(control_, cell_);
 }
 
 void LocalSeat::read_records(int slot, OpenedStep& step) {

@@ -35,7 +35,10 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     void keep(Position position);
 
     void wait_for_others() override;
-    std::optional<OpenedStep> next(HandleLock::Call& call) override;
+    using Seat::next;
+    std::optional<OpenedStep> next(HandleLock::Call& call,
+                                   std::optional<std::uint64_t> given) override;
+    bool shares_out() const override;
     Attributes attributes() override;
     SeatStats stats(std::uint64_t next_index) const override;
     StreamStatus status() override;

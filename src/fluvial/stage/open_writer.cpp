@@ -11,6 +11,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
@@ -52,10 +53,6 @@ void add_terms(const std::string& name, const WriterOptions& o, Terms& terms) {
 /// What ranks that share no memory cannot do together, yet.
 void check_several_hosts(const WriterOptions& options, int here, int ranks) {
     const std::string seen = text(here, " of ", ranks, " ranks on this one");
-    if (options.steps_to != StepsTo::All) {
-        throw InvalidArgument(Problem{"a writer on several hosts gives each step to all readers",
-                                      seen, "steps_to='all', or a writer on one host", ""});
-    }
     if (effective_network(options) == "off") {
         throw InvalidArgument(
             Problem{"the writer's ranks are on several hosts, and have no network", seen,
@@ -216,6 +213,9 @@ Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const HostRank
             open_log(state, {state.name, ranks.ranks(), ranks.host(), ranks.hosts(), drawn.run});
             state.control = ControlBlock::create(state.name, contact.host, host.size(), options);
             state.control->set_job_ranks(ranks.ranks(), comm.size());
+            if (ranks.host() != 0) {
+                follow_first_host(*state.control);
+            }
             state.step_event.emplace();
             state.service = std::make_unique<HostService>(
                 contact, *state.control, state.arena->file(), state.log ? &*state.log : nullptr,

@@ -96,6 +96,7 @@ Bytes encode(const AttachedMessage& message) {
     out.put_vector(message.ranks);
     out.put_vector(message.arena_bytes);
     out.put(message.may_run_ahead);
+    out.put(message.shares_out);
     return out.take();
 }
 
@@ -109,6 +110,7 @@ AttachedMessage decode_attached(ByteReader& in) {
     message.ranks = in.get_vector<int>();
     message.arena_bytes = in.get_vector<std::uint64_t>();
     message.may_run_ahead = get_flag(in);
+    message.shares_out = get_flag(in);
     if (message.ranks.size() != message.arena_bytes.size()) {
         throw Error(Problem{"the writer's host names other ranks than it has memory of",
                             text(message.ranks.size(), " ranks"),
@@ -122,8 +124,10 @@ Bytes encode(const GoesOnMessage& message) {
     out.put(FromReader::GoesOn);
     out.put(message.token);
     out.put(message.asked);
-    out.put(message.next);
+    out.put(message.came);
     out.put_vector(message.holds);
+    out.put(message.given.has_value());
+    out.put(message.given.value_or(0));
     put(out, message.wanted);
     return out.take();
 }
@@ -132,8 +136,11 @@ GoesOnMessage decode_goes_on(ByteReader& in) {
     GoesOnMessage message;
     message.token = in.get<Token>();
     message.asked = in.get<int>();
-    message.next = in.get<std::uint64_t>();
+    message.came = in.get<std::uint64_t>();
     message.holds = in.get_vector<std::uint64_t>();
+    const bool given = get_flag(in);
+    const auto step = in.get<std::uint64_t>();
+    message.given = given ? std::optional(step) : std::nullopt;
     message.wanted = get_parts(in);
     if (message.asked < 0 || message.asked > asked_max) {
         throw Error(Problem{"a reader on another host has asked for too many steps at a time",

@@ -11,6 +11,9 @@
 /// |                        | none yet                    | nothing, until there is one           |
 /// |                        | the end                     | End                                   |
 /// |                        | why there will be none      | Failed                                |
+/// | Given: the step that   | it, or nothing yet          | as to Next                            |
+/// | the writer's first host| that it is gone, or the end | Gone                                  |
+/// | has given to the job   | of the stream               |                                       |
 /// | Done: which step, and  | it was handed out           | nothing; its place is given back, and |
 /// | whether it was read    |                             | a job that resumes goes on after it   |
 /// | Wants: parts           | later steps with the same   | Step: these parts, too                |
@@ -37,6 +40,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,9 +62,20 @@ enum class FromReader : std::uint8_t {
     Leave,
     Peer,
     Wants,
-    GoesOn
+    GoesOn,
+    Given
 };
-enum class FromWriter : std::uint8_t { Attached, Joined, Step, End, Failed, Status, Beat, Good };
+enum class FromWriter : std::uint8_t {
+    Attached,
+    Joined,
+    Step,
+    End,
+    Failed,
+    Status,
+    Beat,
+    Good,
+    Gone
+};
 /// What a message of a step has of a rank's record.
 enum class RecordSent : std::uint8_t {
     Whole,
@@ -100,9 +115,10 @@ struct AttachMessage {
 /// Where a reader is that goes on over another connection, the one before having fallen silent.
 struct GoesOnMessage {
     Token token{};
-    int asked = 0;                     ///< steps that it has asked for and not got
-    std::uint64_t next = 0;            ///< it has got all before, as far as there were any
-    std::vector<std::uint64_t> holds;  ///< of these, what it has not given back
+    int asked = 0;                         ///< steps that it has asked for and not got
+    std::uint64_t came = 0;                ///< steps that it has got, ever
+    std::vector<std::uint64_t> holds;      ///< of these, what it has not given back
+    std::optional<std::uint64_t> given{};  ///< the step that was asked for is this
     std::vector<PartAlong> wanted;
 };
 
@@ -115,6 +131,7 @@ struct AttachedMessage {
     std::vector<int> ranks;                  ///< of the writer, on that host: in the whole job
     std::vector<std::uint64_t> arena_bytes;  ///< likewise
     bool may_run_ahead = false;              ///< a step may be asked for before it is wanted
+    bool shares_out = false;                 ///< steps are not for all jobs alike
 };
 
 /// What a connection for data begins with.

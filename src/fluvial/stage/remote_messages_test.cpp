@@ -40,6 +40,7 @@ AttachedMessage attached() {
     message.ranks = {4, 5, 6};
     message.arena_bytes = {1 << 20, 1 << 21, 1 << 22};
     message.may_run_ahead = true;
+    message.shares_out = true;
     return message;
 }
 
@@ -65,7 +66,8 @@ StreamStatus status() {
 GoesOnMessage goes_on() {
     GoesOnMessage message;
     message.asked = 2;
-    message.next = 11;
+    message.came = 11;
+    message.given = 12;
     message.holds = {8, 9};
     message.wanted = parts;
     return message;
@@ -150,12 +152,16 @@ TEST_CASE("what is said between hosts is what was said") {
     CHECK(found.reply.cell == 3);
     CHECK(found.token == attached().token);
     CHECK(found.encrypt);
+    CHECK(found.may_run_ahead);
+    CHECK(found.shares_out);
     CHECK(found.host == "node17");
     CHECK(found.arena_bytes == attached().arena_bytes);
     const Bytes said = encode(goes_on());
     ByteReader going = behind_kind(said);
     const GoesOnMessage gone = decode_goes_on(going);
     CHECK(gone.asked == 2);
+    CHECK(gone.came == 11);
+    CHECK(gone.given == 12);
     CHECK(gone.holds == std::vector<std::uint64_t>{8, 9});
     CHECK(gone.wanted == parts);
     const Bytes told = encode(status());

@@ -127,8 +127,15 @@ void RemoteSeat::act_on(Bytes message) {
             ended_ = true;
             post_done();
             break;
+        case FromWriter::Gone:
+            bearings_ = in.get<Bearings>();
+            asked_ = 0;
+            given_.reset();
+            gone_ = true;
+            break;
         case FromWriter::Failed: {
             asked_ = 0;
+            given_.reset();
             std::string kind = in.get_string();
             failure_.emplace(std::move(kind), in.get_string());
             break;
@@ -189,11 +196,13 @@ void RemoteSeat::wait_for_others() {
     }
 }
 
-std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
+std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call,
+                                           std::optional<std::uint64_t> given) {
     next_follows_ = false;
     const Deadline deadline(options_.step_timeout_s);
+    const auto there = [&] { return !steps_.empty() || ended_ || gone_; };
     const auto answered = [&] {
-        if (!steps_.empty() || ended_) {
+        if (there()) {
             return true;
         }
         if (failure_) {
@@ -201,9 +210,9 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         }
         check_alive();
         if (asked_ == 0) {
-            ask();
+            ask(given);
         }
-        return !steps_.empty() || ended_;
+        return there();
     };
     if (!has_step() && !listen_until(deadline, answered, &call)) {
         throw no_step_in_time(name_, options_.step_timeout_s);
@@ -212,6 +221,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
     {
         const std::lock_guard lock(mutex_);
         if (steps_.empty()) {
+            gone_ = false;
             return std::nullopt;
         }
         message = std::move(steps_.front());
@@ -219,7 +229,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         // Several at a time: what costs is to wake the other side.
         const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead_ / 2;
         if (stream_.may_run_ahead && few && connection_ && lost_.empty() && !ended_ && !failure_) {
-            ask();
+            ask(std::nullopt);
         }
     }
     return open_step(std::move(message));
@@ -231,11 +241,15 @@ bool RemoteSeat::has_step() const {
 }
 
 /// For the next step, and perhaps for some that follow, which come while this one is read.
-void RemoteSeat::ask() {
+void RemoteSeat::ask(std::optional<std::uint64_t> given) {
     const int wanted = stream_.may_run_ahead ? steps_ahead_ : 1;
     post_done();
+    given_ = given;
     ByteWriter out;
-    out.put(FromReader::Next);
+    out.put(given ? FromReader::Given : FromReader::Next);
+    if (given) {
+        out.put(*given);
+    }
     for (; asked_ + static_cast<int>(steps_.size()) < wanted; ++asked_) {
         connection_->post(out.view());
     }

@@ -51,7 +51,10 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
 
     void wait_for_others() override;
     void next_follows() override { next_follows_ = true; }
-    std::optional<OpenedStep> next(HandleLock::Call& call) override;
+    using Seat::next;
+    std::optional<OpenedStep> next(HandleLock::Call& call,
+                                   std::optional<std::uint64_t> given) override;
+    bool shares_out() const override { return stream_.shares_out; }
     Attributes attributes() override;
     SeatStats stats(std::uint64_t next_index) const override;
     StreamStatus status() override;
@@ -94,7 +97,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void take_in(StepMessage message);
     void check_alive() const;
     void throw_failure();
-    void ask();
+    void ask(std::optional<std::uint64_t> given);
 
     /// What follows a step of which so many bytes were read is better asked for: that goes over
     /// several rails, or is asked for by one rank of this host for all.
@@ -164,9 +167,11 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::int64_t looked_ns_ = 0;           ///< for another way ...
     std::optional<move::Endpoint> tried_;  ///< ... which was this
     std::set<std::uint64_t> holds_;        ///< steps that came and were not given back
-    std::uint64_t next_to_come_ = 0;       ///< behind the last that came
+    std::uint64_t came_ = 0;               ///< steps, ever
     bool joined_ = false;
-    int asked_ = 0;  ///< steps that were asked for and have not come
+    int asked_ = 0;                       ///< steps that were asked for and have not come
+    std::optional<std::uint64_t> given_;  ///< that is this one, of those given out elsewhere ...
+    bool gone_ = false;                   ///< ... which this host does not have
     std::deque<StepMessage> steps_;
     int steps_ahead_ = 4;  ///< that are asked for at a time, as the latest of them is large
     bool given_back_early_ = false;  ///< the writer needs no word of steps that came complete

@@ -301,6 +301,12 @@ void RemoteService::serve_sessions() {
         reader->session.advance(reader->heard, reader->asked_for_data);
         reader = reader->session.over() ? sessions_.erase(reader) : std::next(reader);
     }
+    if (memory_.control->header().steps_to ==
+        StepsTo::OnDemand) {  // who has waited longest is first
+        sessions_.sort([](const Reader& a, const Reader& b) {
+            return a.session.last_step_ns() < b.session.last_step_ns();
+        });
+    }
     memory_.control->header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
 }
 

@@ -9,6 +9,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/incoming_data.hpp"
+#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/stream_end.hpp"
@@ -47,7 +48,8 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
                            .host = control().header().host,
                            .ranks = {},
                            .arena_bytes = {},
-                           .may_run_ahead = runs_ahead_};
+                           .may_run_ahead = runs_ahead_,
+                           .shares_out = shares_out(control(), place_.cell)};
     for (const host::Mapping& arena : memory_.arenas) {
         answer.ranks.push_back(control().job_rank(static_cast<int>(answer.ranks.size())));
         answer.arena_bytes.push_back(arena.size());
@@ -162,6 +164,13 @@ void RemoteSession::hear(const Bytes& message) {
         case FromReader::Next:
             ++asked_;
             break;
+        case FromReader::Given:
+            if (control().header().follows == 0) {
+                throw Error("it asks for a step that it was not given elsewhere");
+            }
+            given_ = in.get<std::uint64_t>();
+            asked_ = 1;
+            break;
         case FromReader::Done:
             finish(decode_done(in));
             break;
@@ -206,6 +215,7 @@ void RemoteSession::finish(const DoneStep& done) {
 void RemoteSession::refuse(const Error& error) {
     connection_.post(encode_failed(error.kind(), error.what()));
     asked_ = 0;
+    given_.reset();
 }
 
 void RemoteSession::tell_when_joined() {
@@ -235,8 +245,9 @@ bool RemoteSession::offer_one() {
         return false;
     }
     try {
-        taken = take(control(), place_.cell, memory_.log);
-        if (!taken.any() &&
+        taken = given_ ? take_given(control(), place_.cell, *given_)
+                       : take(control(), place_.cell, memory_.log);
+        if (!taken.any() && !taken.gone &&
             (taken.others_lag || !at_end(control(), place_.cell, stall_timeout_s_))) {
             return false;
         }
@@ -253,15 +264,16 @@ bool RemoteSession::offer_one() {
         return false;
     }
     lock.reset();
+    const bool was_given = std::exchange(given_, std::nullopt).has_value();
     if (taken.any()) {
         --asked_;
         send_step(taken, step, bearings);
         return true;
     }
     asked_ = 0;
-    ended_ = true;
+    ended_ = !was_given;
     ByteWriter out;
-    out.put(FromWriter::End);
+    out.put(ended_ ? FromWriter::End : FromWriter::Gone);
     out.put(bearings);
     connection_.post(out.view());
     return false;
@@ -276,6 +288,8 @@ void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bear
         handed_out_.finish(step);
         return;
     }
+    handed_out.number = sent_++;
+    last_step_ns_ = now_ns();
     post(handed_out.message);
     const StepMessages::Message& message = handed_out.message;
     if (gives_back_early() && message.complete && !(message.borrows && goes_on_)) {
@@ -325,6 +339,7 @@ void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage
     data_.clear();
     messages_.want(message.wanted);
     asked_ = message.asked;
+    given_ = message.given;
     if (joined_) {
         joined_ = false;
         tell_when_joined();
@@ -334,9 +349,10 @@ void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage
         if (handed_out.message.bytes.empty()) {  // it could not be described, and is given back
             continue;
         }
-        if (step >= message.next) {
+        if (handed_out.number >= message.came) {
             post(handed_out.message);
             --asked_;
+            given_.reset();
         } else if (std::find(message.holds.begin(), message.holds.end(), step) ==
                    message.holds.end()) {
             finished.push_back(step);

@@ -61,6 +61,8 @@ class RemoteSession final : public move::Exposed {
     using DataServers = std::map<std::uint8_t, std::unique_ptr<move::RemoteServer>>;
     const DataServers& data_servers() const { return data_; }
     std::string who() const;
+    /// When the reader was given its last step.
+    std::int64_t last_step_ns() const { return last_step_ns_; }
 
     Memory memory_of(const MemoryOnHost& place) override;
 
@@ -96,9 +98,12 @@ class RemoteSession final : public move::Exposed {
     StepMessages messages_;
     HandedOutSteps handed_out_;
     std::uint64_t next_index_ = 0;
-    bool joined_ = false;  ///< and the reader was told
-    int asked_ = 0;        ///< steps that the reader asks for
-    bool ended_ = false;   ///< and the reader was told
+    std::uint64_t sent_ = 0;  ///< steps, ever
+    std::int64_t last_step_ns_ = 0;
+    bool joined_ = false;                 ///< and the reader was told
+    int asked_ = 0;                       ///< steps that the reader asks for ...
+    std::optional<std::uint64_t> given_;  ///< ... of which there is one, if it is this
+    bool ended_ = false;                  ///< and the reader was told
     bool left_ = false;
     std::optional<Bytes> unheard_;  ///< a message that could not be acted upon yet
     bool over_ = false;

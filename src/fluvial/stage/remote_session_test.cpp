@@ -10,6 +10,7 @@
 #include "fluvial/host/event.hpp"
 #include "fluvial/move/connection_fixture.hpp"
 #include "fluvial/stage/remote_service.hpp"
+#include "fluvial/stage/step_message_reader.hpp"
 #include "fluvial/stage/written_steps_fixture.hpp"
 
 using namespace fluvial;
@@ -28,6 +29,8 @@ std::vector<host::Mapping> mapped(const Arena& arena) {
 
 /// A writer's host that serves readers elsewhere, in the process of the test.
 struct Serving {
+    explicit Serving(StepsTo to = StepsTo::All)
+        : steps(WriterOptions{.queue_steps = places, .queue_bytes = 1 << 26, .steps_to = to}) {}
     move::SecureConnection connect() const {
         return connect_to(contact, 10, service.endpoints().at(0), Deadline(10));
     }
@@ -47,7 +50,7 @@ struct Serving {
         return written;
     }
 
-    WrittenSteps steps{WriterOptions{.queue_steps = places, .queue_bytes = 1 << 26}};
+    WrittenSteps steps;
     host::Event bell;
     Contact contact = new_contact();
     RemoteService service{contact.key,
@@ -154,7 +157,7 @@ TEST_CASE("a reader that said that it would not go on over another connection ca
         served.data_of_next();
         move::SecureConnection other = served.connect();
         other.post(encode(GoesOnMessage{
-            .token = served.token, .asked = 1, .next = 0, .holds = {}, .wanted = {}}));
+            .token = served.token, .asked = 1, .came = 0, .holds = {}, .wanted = {}}));
         if (may_go_on) {
             CHECK(static_cast<FromWriter>(move::next_message(other, other).at(0)) ==
                   FromWriter::Joined);
@@ -186,4 +189,39 @@ TEST_CASE("a rank that leaves with a step in its hands takes none from the other
     CHECK(static_cast<FromWriter>(move::next_message(b, b).at(0)) == FromWriter::Joined);
     CHECK(static_cast<FromWriter>(move::next_message(b, b).at(0)) == FromWriter::Step);
     CHECK(static_cast<FromWriter>(move::next_message(b, b).at(0)) == FromWriter::Step);
+}
+
+TEST_CASE("a step that was another job's before comes again over another connection, too") {
+    Serving serving(StepsTo::OnDemand);
+    Stream& stream = serving.steps.stream;
+    const int other_job = stream.join()[0];
+    move::SecureConnection first = serving.connect();
+    const Token token = serving.attach(first, {}, true).token;
+    REQUIRE(static_cast<FromWriter>(move::next_message(first, first).at(0)) == FromWriter::Joined);
+    const auto next_step = [](move::SecureConnection& reader) {
+        const Bytes message = move::next_message(reader, reader);
+        REQUIRE(static_cast<FromWriter>(message.at(0)) == FromWriter::Step);
+        return StepMessage{message, nullptr, 0}.step();
+    };
+    serving.write(10);
+    serving.write(10);
+    {
+        const ControlLock lock(stream.control);
+        CHECK(stream.step_in(take(stream.control, other_job)) == 0);
+    }
+    say(first, FromReader::Next);
+    CHECK(next_step(first) == 1);
+    {
+        const ControlLock lock(stream.control);
+        lose_reader(stream.control, other_job, "died");
+    }
+    say(first, FromReader::Next);
+    wait_until([&] { return stream.control.reader(1).steps_taken == 2; }, Deadline(10),
+               "the step was not handed out");
+    // It is lost on its way: the reader has got one step, which it still holds.
+    move::SecureConnection second = serving.connect();
+    second.post(encode(GoesOnMessage{
+        .token = token, .asked = 1, .came = 1, .holds = {1}, .given = {}, .wanted = {}}));
+    CHECK(static_cast<FromWriter>(move::next_message(second, second).at(0)) == FromWriter::Joined);
+    CHECK(next_step(second) == 0);
 }

@@ -80,8 +80,9 @@ void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& 
     connection.post(
         encode(GoesOnMessage{.token = stream_.token,
                              .asked = asked_,
-                             .next = next_to_come_,
+                             .came = came_,
                              .holds = std::vector<std::uint64_t>(holds_.begin(), holds_.end()),
+                             .given = given_,
                              .wanted = wanted_}));
     connection_ = std::move(connection);
     endpoint_ = endpoint;

@@ -81,8 +81,14 @@ class Seat {
     virtual void wait_for_others() = 0;
     /// What a step that ends says is followed by next() at once, and may be sent with it.
     virtual void next_follows() {}
-    /// The next step; none at the end of the stream. Throws as Reader::next.
-    virtual std::optional<OpenedStep> next(HandleLock::Call& call) = 0;
+    /// The next step; none at the end of the stream. `given`: the step that the writer's first host
+    /// has given to this job, with another host, which may not have it (given_steps.hpp); none
+    /// then, too. Throws as Reader::next.
+    virtual std::optional<OpenedStep> next(HandleLock::Call& call,
+                                           std::optional<std::uint64_t> given) = 0;
+    std::optional<OpenedStep> next(HandleLock::Call& call) { return next(call, std::nullopt); }
+    /// Steps are shared out here, and this job gets some of them.
+    virtual bool shares_out() const = 0;
     /// Attributes of the series, as of the latest step.
     virtual Attributes attributes() = 0;
     virtual SeatStats stats(std::uint64_t next_index) const = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
 
@@ -26,6 +27,20 @@ inline bool needed(const Slot& slot) {
 
 inline bool has_begun(const Slot& slot, int group) {
     return ((slot.begun >> group) & 1u) != 0;
+}
+
+/// The group has taken it, and not all of its ranks have finished with it.
+inline bool in_hands_of(const Slot& slot, int group) {
+    return slot.need[group] != 0 && has_begun(slot, group);
+}
+
+inline bool in_hands(const Slot& slot) {
+    for (int g = 0; g < groups_max; ++g) {
+        if (in_hands_of(slot, g)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /// All ranks of the group are to take the step, whichever group had its place before.
@@ -90,6 +105,34 @@ inline void give_to_one(const ControlBlock& control, Slot& slot) {
             turn = g;
             return;
         }
+    }
+}
+
+/// A rank takes a lease on a step that its group has been given.
+inline void begin_reading(const ControlBlock& control, int cell, int index) {
+    ReaderCell& reader = control.reader(cell);
+    Slot& slot = control.slots()[index];
+    set_lease(reader, index);
+    slot.viewed_once = 1;
+    slot.begun |= 1u << reader.group;
+    ++reader.steps_taken;
+}
+
+/// The group has been given the step.
+inline void note_taken(GroupCell& group, std::uint64_t step) {
+    group.taken[group.steps_taken % slots_max] = step;
+    group.next_step = std::max(group.next_step, step + 1);
+    ++group.steps_taken;
+}
+
+/// In a queue that follows another host's, a step that is over there and in no group's hands here.
+inline void leave_if_settled(const ControlBlock& control, int index) {
+    Slot& slot = control.slots()[index];
+    if (control.header().follows != 0 && state_of(slot) == SlotState::Complete &&
+        slot.step.load(relaxed) < control.header().settled_elsewhere && !in_hands(slot)) {
+        std::fill(std::begin(slot.need), std::end(slot.need), 0u);
+        slot.viewed_once = 1;
+        free_if_done(control, index);
     }
 }
 

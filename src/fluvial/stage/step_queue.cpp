@@ -38,15 +38,8 @@ bool set_aside(const ControlBlock& control, int slot) {
 /// No group has begun this complete step, so it may be dropped.
 bool untouched(const ControlBlock& control, int index) {
     const Slot& slot = control.slots()[index];
-    if (state_of(slot) != SlotState::Complete || !queued(control, slot) || held(control, index)) {
-        return false;
-    }
-    for (int g = 0; g < groups_max; ++g) {
-        if (slot.need[g] != 0 && has_begun(slot, g)) {
-            return false;
-        }
-    }
-    return true;
+    return state_of(slot) == SlotState::Complete && queued(control, slot) &&
+           !held(control, index) && !in_hands(slot);
 }
 
 /// The oldest complete step that may be dropped; only steps that no group needs unless
@@ -330,6 +323,7 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
         give_to_one(control, mine);
     }
     mine.state.store(SlotState::Complete, std::memory_order_release);
+    leave_if_settled(control, slot);
     if (control.header().reserve != 0) {
         for (int i = 0; i < slot_count(control); ++i) {  // the oldest one is reserved no longer
             free_if_done(control, i);

@@ -59,6 +59,7 @@ struct Taken {
     int slot = -1;
     std::optional<LogEntry> logged{};
     bool others_lag = false;  ///< nothing for now: other ranks of the group are too far behind
+    bool gone = false;        ///< nothing ever, of the step that was asked for (given_steps.hpp)
     bool any() const { return slot >= 0 || logged; }
 };
 Taken take(const ControlBlock& control, int cell, const StepLog* log);

@@ -59,13 +59,6 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     const int g = static_cast<int>(reader.group);
     GroupCell& group = control.group(g);
     const auto slots = control.slots();
-    const auto begin_reading = [&](int slot) {
-        set_lease(reader, slot);
-        slots[slot].viewed_once = 1;
-        slots[slot].begun |= 1u << g;
-        ++reader.steps_taken;
-        return Taken{slot};
-    };
     if (group.state != GroupState::Active && group.state != GroupState::Leaving) {
         return {};
     }
@@ -76,7 +69,8 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
         const std::uint64_t step = group.taken[reader.steps_taken % slots_max];
         for (int i = 0; i < slot_count(control); ++i) {
             if (state_of(slots[i]) == SlotState::Complete && slots[i].step.load(relaxed) == step) {
-                return begin_reading(i);
+                begin_reading(control, cell, i);
+                return {i};
             }
         }
         FLUVIAL_ASSERT(log != nullptr, "a step that the group took is gone", step);
@@ -84,7 +78,7 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
         ++reader.steps_taken;
         return taken;
     }
-    if (group.state != GroupState::Active) {
+    if (group.state != GroupState::Active || control.header().follows != 0) {
         return {};
     }
     int next = -1;
@@ -105,9 +99,7 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
         return {.others_lag = true};
     }
     const std::uint64_t step = on_disk ? on_disk->step : slots[next].step.load(relaxed);
-    group.taken[group.steps_taken % slots_max] = step;
-    group.next_step = std::max(group.next_step, step + 1);
-    ++group.steps_taken;
+    note_taken(group, step);
     if (next >= 0 && !on_disk && control.header().steps_to == StepsTo::OnDemand) {
         const std::uint32_t ranks = slots[next].need[g];
         std::fill(std::begin(slots[next].need), std::end(slots[next].need), 0u);
@@ -115,7 +107,8 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     }
     control.header().counters.taken_end = std::max(control.header().counters.taken_end, step + 1);
     if (!on_disk) {
-        return begin_reading(next);
+        begin_reading(control, cell, next);
+        return {next};
     }
     ++reader.steps_taken;
     return {-1, on_disk};
@@ -166,9 +159,10 @@ void hand_on(const ControlBlock& control, int index, int gone) {
     }
     slot.need[gone] = 0;
     slot.begun &= ~(1u << gone);
+    const bool another_has_it = in_hands(slot);  // which it was given elsewhere
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        if (g != gone && subscribed(group)) {
+        if (g != gone && subscribed(group) && !another_has_it) {
             is_needed_by(slot, g, group.size);
         }
     }
@@ -178,6 +172,7 @@ void hand_on(const ControlBlock& control, int index, int gone) {
     if (!needed(slot)) {
         slot.viewed_once = 0;  // it waits for the next job that comes
     }
+    leave_if_settled(control, index);
     control.header().step_bell.ring();
 }
 

@@ -5,13 +5,14 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 
 namespace fluvial::stage {
 namespace {
 
-enum class Word : std::uint8_t { Beat, Failed, Closed };
+enum class Word : std::uint8_t { Beat, Failed, Closed, Settled };
 
 /// So that a broken network is noticed by what is not acknowledged.
 constexpr std::int64_t beat_every_ns = 1'000'000'000;
@@ -55,6 +56,7 @@ void WriterPeer::advance() {
 }
 
 void WriterPeer::tell() {
+    tell_settled();
     ByteWriter out;
     {
         const ControlLock lock(control_);
@@ -81,6 +83,24 @@ void WriterPeer::tell() {
     connection_.post(out.view());
 }
 
+/// Where steps are shared out here, for the other host too.
+void WriterPeer::tell_settled() {
+    ByteWriter out;
+    {
+        const ControlLock lock(control_);
+        const ControlHeader& header = control_.header();
+        const bool others_follow = header.steps_to != StepsTo::All && header.follows == 0;
+        const std::uint64_t end = others_follow ? settled_end(control_) : 0;
+        if (end <= told_settled_) {
+            return;
+        }
+        told_settled_ = end;
+        out.put(Word::Settled);
+        out.put(end);
+    }
+    connection_.post(out.view());
+}
+
 void WriterPeer::hear(const Bytes& message) {
     ByteReader in(message);
     switch (in.get<Word>()) {
@@ -99,6 +119,12 @@ void WriterPeer::hear(const Bytes& message) {
             const ControlLock lock(control_);
             close_elsewhere(control_, steps);
             heard_end_ = true;
+            return;
+        }
+        case Word::Settled: {
+            const auto end = in.get<std::uint64_t>();
+            const ControlLock lock(control_);
+            settle(control_, end);
             return;
         }
     }

@@ -8,6 +8,10 @@
 /// | the stream has failed here     | not told yet              | Failed is sent                    |
 /// | all ranks here have closed     | not told yet              | Closed is sent, with their steps  |
 /// | Failed comes                   | any                       | the stream fails here             |
+/// | steps are over here, which are | this is the first host    | Settled is sent: up to where      |
+/// | shared out                     |                           |                                   |
+/// | Settled comes                  | steps that no reader has  | they leave the queue here         |
+/// |                                | begun                     |                                   |
 /// | Closed comes                   | more steps begun here     | the stream fails here             |
 /// | the connection ends            | Closed or Failed has come | nothing                           |
 /// |                                | neither                   | the stream fails here             |
@@ -39,6 +43,7 @@ class WriterPeer {
 
   private:
     void tell();
+    void tell_settled();
     void hear(const Bytes& message);
 
     move::SecureConnection connection_;
@@ -46,6 +51,7 @@ class WriterPeer {
     const ControlBlock& control_;
     std::optional<Bytes> unheard_;  ///< a message that could not be acted upon yet
     std::int64_t beat_ns_ = 0;
+    std::uint64_t told_settled_ = 0;
     bool told_end_ = false;
     bool heard_end_ = false;
     bool over_ = false;

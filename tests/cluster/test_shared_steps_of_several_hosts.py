@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that several reading jobs share, of a writer on two hosts: the first gives them out."""
+
+import os
+import signal
+
+import pytest
+from harness import scenario, wait_until
+from two_jobs.test_several_readers import STEPS, expected, share, sums
+
+
+def steps_of(outcomes):
+    """The steps of a job, all of whose ranks have got the same."""
+    assert all(steps == outcomes[0][0] for steps, _ in outcomes)
+    return outcomes[0][0]
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, fast reader on 3 ranks of hosts 1-3, "
+    "slow reader on 1 rank of host 3",
+    writer=share,
+    reader=sums,
+)
+def test_readers_share_steps_by_how_fast_they_are(jobs):
+    jobs.start("writer", "fast_reader")
+    jobs.start("slow_reader", pause=0.1)
+    results = jobs.finish()
+    fast, slow = (steps_of(results[f"{name}_reader"]) for name in ("fast", "slow"))
+    assert sorted(fast + slow) == expected(2)
+    assert len(fast) > len(slow) > 0
+    assert [stats["steps_discarded"] for stats in results["writer"]] == [0, 0]
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 3, "
+    "other reader on 1 rank of host 3",
+    writer=share,
+    reader=sums,
+)
+def test_readers_that_both_wait_get_steps(jobs):
+    jobs.start("writer", pause=0.05)
+    jobs.start("one_reader", "other_reader")
+    results = jobs.finish()
+    one, other = (steps_of(results[f"{name}_reader"]) for name in ("one", "other"))
+    assert sorted(one + other) == expected(2)
+    assert min(len(one), len(other)) >= STEPS // 4
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 2, "
+    "other reader on 2 ranks of hosts 1-2",
+    writer=share,
+    reader=sums,
+)
+def test_readers_take_turns(jobs):
+    jobs.start("writer", steps_to="round-robin")
+    jobs.start("one_reader", pause=0.005)
+    jobs.start("other_reader")
+    results = jobs.finish()
+    one, other = (steps_of(results[f"{name}_reader"]) for name in ("one", "other"))
+    assert sorted(one + other) == expected(2)
+    assert abs(len(one) - len(other)) <= 2
+
+
+@scenario(
+    "writer on 4 ranks of hosts 1-2, doomed reader on 2 processes of host 3, "
+    "reader on 2 ranks of hosts 2-3",
+    writer=share,
+    reader=sums,
+)
+def test_the_steps_of_a_reader_that_dies_go_to_the_others(jobs):
+    jobs.start("writer", readers=3)
+    jobs.start("doomed_reader", pause=0.05)
+    jobs.start("reader", pause=0.02)
+    wait_until((jobs.where / "step-9").exists)
+    for process in range(2):
+        os.kill(jobs["doomed_reader"].pid(process), signal.SIGKILL)
+    steps = steps_of(jobs.outcome("reader").values)
+    assert [stats["readers_lost"] for stats in jobs.outcome("writer").values] == [2] * 4
+    # All but the steps that the dead readers had finished.
+    missing = [index for index, total in expected(4) if (index, total) not in steps]
+    assert len(missing) <= 8
+    assert all(index < 12 for index in missing)
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, stopped on 1 process of host 3, reader on 1 rank of host 3",
+    timeout=90,
+)
+class test_the_steps_of_a_reader_that_is_stopped_go_to_the_others:
+    writer = staticmethod(share)
+    reader = staticmethod(sums)
+
+    def stopped(comm, fl, where):
+        with fl.open("shared", comm=comm) as series:
+            step = series.next()
+            (where / "holds").write_text(str(step.index))
+            wait_until((where / "over").exists, timeout=60)
+            with pytest.raises((fl.PeerStalled, fl.PeerLost)):
+                series.next()
+            return step.index
+
+    def check(jobs):
+        jobs.start("writer", pause=0.1, steps_to="round-robin")
+        jobs.start("stopped")
+        jobs.start("reader", pause=0.01)
+        wait_until((jobs.where / "holds").exists)
+        os.kill(jobs["stopped"].pid(0), signal.SIGSTOP)
+        assert steps_of(jobs.outcome("reader").values)
+        (jobs.where / "over").touch()
+        os.kill(jobs["stopped"].pid(0), signal.SIGCONT)
+        held = jobs.outcome("stopped").values[0]
+        got = jobs.outcome("reader").values[0][0]
+        assert sorted(got) == expected(2)
+        assert held in [index for index, _ in got]
+        assert jobs.outcome("writer").values[0]["readers_evicted"] == 1
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, brief reader on 1 rank of host 2, "
+    "late reader on 1 rank of host 3",
+    writer=share,
+    reader=sums,
+)
+def test_a_reader_leaves_and_another_comes(jobs):
+    jobs.start("writer", readers=1, pause=0.05)
+    jobs.start("brief_reader", leave_after=8, pause=0.5)
+    wait_until((jobs.where / "step-4").exists)
+    jobs.start("late_reader")
+    results = jobs.finish()
+    brief, late = (steps_of(results[f"{name}_reader"]) for name in ("brief", "late"))
+    assert len(brief) == 8
+    assert late[-1] == expected(2)[-1]
+    # A step that it held when it left may come to both.
+    assert set(brief) | set(late) == set(expected(2))
+    assert len(brief) + len(late) <= STEPS + 1
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 1, "
+    "other reader on 1 rank of host 3",
+    writer=share,
+    reader=sums,
+)
+def test_steps_that_the_first_host_gives_up_leave_the_queues_of_the_others(jobs):
+    given_up = range(5, 5 + 8)
+    jobs.start("writer", queue_steps=2, given_up=given_up)
+    jobs.start("one_reader", "other_reader")
+    results = jobs.finish()
+    one, other = (steps_of(results[f"{name}_reader"]) for name in ("one", "other"))
+    assert sorted(one + other) == [pair for pair in expected(2) if pair[0] not in given_up]
+
+
+@pytest.mark.parametrize("full", ["discard-oldest", "discard-newest"])
+@scenario(
+    "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 2, "
+    "other reader on 1 rank of host 3",
+    writer=share,
+    reader=sums,
+)
+def test_steps_that_a_host_discards_are_passed_over(jobs, full):
+    jobs.start("writer", full=full, pause=0.01)
+    jobs.start("one_reader", "other_reader", pause=0.03)
+    results = jobs.finish()
+    one, other = (steps_of(results[f"{name}_reader"]) for name in ("one", "other"))
+    assert not {index for index, _ in one} & {index for index, _ in other}
+    assert all(pair in expected(2) for pair in one + other)
+    assert len(one) + len(other) > 10
+
+
+@scenario("writer on 2 ranks of hosts 1-2, reader on 1 rank of host 3")
+class test_who_looks_on_takes_no_step:
+    writer = staticmethod(share)
+
+    def reader(comm, fl, where):
+        seen = []
+        with fl.open("shared", comm=comm, start="observe") as series:
+            (where / "looks on").touch()
+            for step in series:
+                seen.append((step.index, int(step["x"].read().sum())))
+        return seen
+
+    def check(jobs):
+        jobs.start("writer", readers=0)
+        jobs.start("reader")
+        (seen,) = jobs.finish()["reader"]
+        assert all(pair in expected(2) for pair in seen)
+
+
+@scenario("writer on 2 ranks of hosts 1-2", timeout=30)
+class test_steps_that_are_shared_do_not_spill:
+    def writer(comm, fl, where):
+        with pytest.raises(fl.InvalidArgument, match="steps on a disk are for all"):
+            fl.open("shared", "w", comm=comm, steps_to="on-demand", full="spill")
+        return True
+
+    def check(jobs):
+        assert jobs.finish()["writer"] == [True, True]
