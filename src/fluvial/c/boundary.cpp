@@ -4,11 +4,13 @@
 #include <new>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::c {
 namespace {
 
 thread_local std::string last_message, last_warnings;
+thread_local int functions_entered = 0;
 
 int remember(int code, const char* message) noexcept {
     try {
@@ -54,6 +56,29 @@ void check_given(const void* pointer, const char* name) {
     if (pointer == nullptr) {
         throw InvalidArgument(
             Problem{std::string(name) + " is missing", "a null pointer", "an address", ""});
+    }
+}
+
+InFunction::InFunction() noexcept {
+    ++functions_entered;
+}
+
+InFunction::~InFunction() {
+    --functions_entered;
+}
+
+void check_outside_functions(const char* call) {
+    if (functions_entered != 0) {
+        throw InvalidArgument(Problem{"a function that an object I/O calls cannot call this", call,
+                                      "a call of the program's own", ""});
+    }
+}
+
+void check_mpi_runs() {
+    if (!mpi::running()) {
+        throw InvalidArgument(Problem{
+            "MPI is not running", mpi::finalized() ? "MPI_Finalize was called" : "no MPI_Init yet",
+            "a call between MPI_Init and MPI_Finalize", ""});
     }
 }
 

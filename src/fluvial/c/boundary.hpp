@@ -31,4 +31,18 @@ void remember_warnings(const std::vector<std::string>& warnings);
 /// Throws InvalidArgument for a null pointer; `name` is the argument's.
 void check_given(const void* pointer, const char* name);
 
+/// While it lives, this thread is in a function of the program that an object I/O calls.
+class InFunction {
+  public:
+    InFunction() noexcept;
+    ~InFunction();
+    InFunction(const InFunction&) = delete;
+    InFunction& operator=(const InFunction&) = delete;
+};
+/// Throws InvalidArgument inside of one: the other ranks would wait for `call` in vain.
+void check_outside_functions(const char* call);
+
+/// Throws InvalidArgument before MPI_Init and after MPI_Finalize.
+void check_mpi_runs();
+
 }  // namespace fluvial::c

@@ -126,7 +126,8 @@ const char* fluvial_last_warnings(void);
 /// initialised.
 int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file);
 /// Collective, blocking. FLUVIAL_EINVAL, and the file stays open, while an object I/O on it is
-/// under way on any rank. Null is no error.
+/// under way on any rank. Where a rank has died or is stopped, an error that names it, and the file
+/// is closed. After MPI_Finalize local. Null is no error.
 int fluvial_close(fluvial_file* file);
 
 /// The number of datasets, those among them that cannot be opened; they count from 0, in the file's
@@ -159,10 +160,11 @@ int fluvial_object_io_add(fluvial_object_io* io, const char* dataset);
 /// the result is wanted (it may be null elsewhere): before the call returns, or when fluvial_wait()
 /// does if io->block is 0; a result that cannot be told is an error and leaves it as it was.
 ///
-/// MPI_SUM and MPI_PROD accumulate in double (integers: in 64 bits), MPI_MIN, MPI_MAX, MPI_MINLOC
-/// and MPI_MAXLOC in the dataset's type; the end result is converted to `type`: FLUVIAL_ERANGE when
-/// it does not fit. All other operations, logical, bitwise and those of MPI_Op_create, see elements
-/// that are already converted to `type` (FLUVIAL_ERANGE when one does not fit); they must commute.
+/// MPI_SUM and MPI_PROD accumulate in double (integers: in 64 bits, modulo 2^64), MPI_MIN, MPI_MAX,
+/// MPI_MINLOC and MPI_MAXLOC in the dataset's type; the end result is converted to `type`:
+/// FLUVIAL_ERANGE when it does not fit. All other operations, logical, bitwise and those of
+/// MPI_Op_create, see elements that are already converted to `type` (FLUVIAL_ERANGE when one does
+/// not fit); they must commute.
 /// Of no elements MPI_SUM is 0, MPI_PROD 1, a floating-point extremum NaN; the others fail.
 ///
 /// MPI_SUM, MPI_PROD and extrema run at any thread level of MPI, on threads of Fluvial's own.

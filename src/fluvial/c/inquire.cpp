@@ -5,9 +5,11 @@
 #include "fluvial/c/boundary.hpp"
 #include "fluvial/c/open_file.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/info.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "fluvial/scan/scan.hpp"
 
 using namespace fluvial;
 using c::check_given;
@@ -53,12 +55,22 @@ const Attribute& attribute_of(fluvial_file* file, int dataset, const char* name)
     return found->second;
 }
 
+/// Of one that is not one text.
+std::string kind_of(const Attribute& attribute) {
+    if (std::holds_alternative<std::vector<std::string>>(attribute)) {
+        return "several texts";
+    }
+    return floats_of(attribute) ? "numbers" : "values that C has no type for";
+}
+
 std::vector<double> numbers_of(const Attribute& attribute, const char* name) {
     if (const auto numbers = floats_of(attribute)) {
         return *numbers;
     }
-    throw InvalidArgument(Problem{text("attribute '", name, "' is not numeric"), "text", "",
-                                  "Use fluvial_get_att_text"});
+    const bool one_text = std::holds_alternative<std::string>(attribute);
+    throw InvalidArgument(Problem{text("attribute '", name, "' is not numeric"),
+                                  one_text ? "text" : kind_of(attribute), "numbers",
+                                  one_text ? "Use fluvial_get_att_text" : ""});
 }
 
 }  // namespace
@@ -82,8 +94,13 @@ int fluvial_file::number(const std::string& name) const {
     return static_cast<int>(found - names.begin());
 }
 
+move::WatchedTask fluvial_file::watched(const char* call) const {
+    return {move::RankWatch::of(comm), scan::Options().stall_timeout_s, call};
+}
+
 int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file) {
     return guarded([&] {
+        c::check_outside_functions("fluvial_open");
         const progress::Setup setup;
         mpi::Comm own = mpi::Comm::duplicate(comm);
         auto opened = std::make_unique<fluvial_file>();
@@ -106,24 +123,51 @@ int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** 
             throw;
         }
         opened->ranks_here = own.ranks_on_this_host();
+        move::RankWatch::of(own);  // from here on a rank that dies is noticed
         opened->comm = std::move(own);
         *file = opened.release();
     });
 }
+
+namespace {
+
+void check_unused(const fluvial_file& file) {
+    if (file.pending != 0) {
+        throw InvalidArgument(Problem{text("'", file.file->path(), "' is still in use"),
+                                      text(file.pending, " object I/Os under way"), "none",
+                                      "Call fluvial_wait for each of them first"});
+    }
+}
+
+/// Where a rank does not run the file is closed for the others, who are told.
+void close_together(fluvial_file* file) {
+    const move::WatchedTask task = file->watched("fluvial_close");
+    try {
+        task.during([&] { mpi::agree(file->comm, [&] { check_unused(*file); }); });
+    } catch (...) {
+        if (task.ended()) {
+            file->comm.abandon();
+            delete file;
+        }
+        throw;
+    }
+    file->comm.close();
+}
+
+}  // namespace
 
 int fluvial_close(fluvial_file* file) {
     return guarded([&] {
         if (file == nullptr) {
             return;
         }
-        mpi::agree(file->comm, [&] {
-            if (file->pending != 0) {
-                throw InvalidArgument(Problem{text("'", file->file->path(), "' is still in use"),
-                                              text(file->pending, " object I/Os under way"), "none",
-                                              "Call fluvial_wait for each of them first"});
-            }
-        });
-        file->comm.close();
+        c::check_outside_functions("fluvial_close");
+        if (mpi::running()) {
+            close_together(file);
+        } else {
+            check_unused(*file);
+            file->comm.close();  // locally
+        }
         delete file;
     });
 }
@@ -176,9 +220,12 @@ int fluvial_inq_type(fluvial_file* file, int dataset, MPI_Datatype* type) {
     return inquire(file, dataset, type, [&](const auto& found) {
         const auto known = mpi::c_type(found.dtype());
         if (!known) {
-            throw InvalidArgument(Problem{
-                text("'", found.name(), "' has no type in C"), std::string(name_of(found.dtype())),
-                "integers, float32, float64", "Ask for its elements as MPI_FLOAT or MPI_DOUBLE"});
+            const char* const remedy = is_complex(found.dtype())
+                                           ? ""
+                                           : "Ask for its elements as MPI_FLOAT or MPI_DOUBLE";
+            throw InvalidArgument(Problem{text("'", found.name(), "' has no type in C"),
+                                          std::string(name_of(found.dtype())),
+                                          "integers, float32, float64", remedy});
         }
         *type = *known;
     });
@@ -191,8 +238,10 @@ int fluvial_get_att_text(fluvial_file* file, int dataset, const char* name, size
         check_given(value, "value");
         const auto* const string = std::get_if<std::string>(&attribute);
         if (string == nullptr) {
-            throw InvalidArgument(Problem{text("attribute '", name, "' is not text"), "numbers", "",
-                                          "Use fluvial_get_att_double"});
+            const bool numbers = floats_of(attribute).has_value();
+            throw InvalidArgument(Problem{text("attribute '", name, "' is not text"),
+                                          kind_of(attribute), "one text",
+                                          numbers ? "Use fluvial_get_att_double" : ""});
         }
         copy_text(*string, size, value, "the attribute");
     });

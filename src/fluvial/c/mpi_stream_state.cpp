@@ -242,6 +242,7 @@ AttachedStream& state_of(MPIStream* stream) {
         throw InvalidArgument(Problem{"the channel of this stream was freed", "", "",
                                       "Take results before MPIStream_FreeChannel"});
     }
+    check_mpi_runs();
     return *stream->state->attached;
 }
 
@@ -258,6 +259,7 @@ void check_memory(const void* address, const mpi::PackedType& type, const char* 
 MPIStream_ChannelState& state_of(MPIStream_Channel* channel) {
     check_given(channel, "channel");
     check_given(channel->state, "what stands behind the channel (was it created?)");
+    check_mpi_runs();
     return *channel->state;
 }
 

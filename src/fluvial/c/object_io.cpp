@@ -170,9 +170,26 @@ void add_terms(const fluvial_object_io& io, const Order& order, Terms& terms) {
     terms.add("io->functions", io.functions == nullptr ? "none" : exact(io.functions), remedy);
 }
 
-void deliver(const fluvial_pending& pending, const compute::Result& result) {
+/// A result in the types of its places.
+struct Delivery {
+    std::vector<std::byte> values, location;
+    void to(const fluvial_pending& pending) const {
+        copy(values, pending.result);
+        copy(location, pending.location);
+    }
+
+  private:
+    static void copy(const std::vector<std::byte>& bytes, void* to) {
+        if (!bytes.empty()) {
+            std::memcpy(to, bytes.data(), bytes.size());
+        }
+    }
+};
+
+Delivery delivery_of(const fluvial_pending& pending, const compute::Result& result) {
+    Delivery made;
     if (!pending.wanted) {
-        return;
+        return made;
     }
     const compute::Array& value = result.at("value");
     const Index entries = volume_of(value.shape);
@@ -180,30 +197,46 @@ void deliver(const fluvial_pending& pending, const compute::Result& result) {
         throw InvalidArgument(Problem{"the result has another size than its place",
                                       text("room for ", pending.size), text(entries), ""});
     }
-    std::vector<std::byte> converted(static_cast<std::size_t>(entries) * size_of(pending.type));
-    c::convert(value.view(), pending.type, converted.data());
-    std::memcpy(pending.result, converted.data(), converted.size());
+    made.values.resize(static_cast<std::size_t>(entries) * size_of(pending.type));
+    c::convert(value.view(), pending.type, made.values.data());
     const auto coordinates = result.find("coordinates");
     if (pending.location != nullptr && coordinates != result.end()) {
         const auto& bytes = coordinates->second.bytes;
-        std::memcpy(pending.location, bytes.data(), bytes.size());
+        made.location.assign(bytes.begin(), bytes.end());
     }
+    return made;
 }
+
+/// Counts an object I/O that is under way until it is waited for.
+class UnderWay {
+  public:
+    explicit UnderWay(std::atomic<int>& count) : count_(count) {}
+    ~UnderWay() { --count_; }
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+
+  private:
+    std::atomic<int>& count_;
+};
 
 /// Waits and delivers; whatever goes wrong on one rank goes wrong on all.
 void finish(fluvial_object_io& io) {
+    const UnderWay until_the_end(io.file->pending);
     const std::unique_ptr<fluvial_pending> pending(std::exchange(io.pending, nullptr));
-    --io.file->pending;
     std::exception_ptr failure;
+    Delivery delivery;
     try {
         const scan::Outcome outcome = pending->scan.wait();
         io.bytes_read = outcome.stats.bytes_read;
         io.bytes_sent = outcome.stats.bytes_sent;
-        deliver(*pending, outcome.groups.at(0).at("result"));
+        delivery = delivery_of(*pending, outcome.groups.at(0).at("result"));
     } catch (...) {
         failure = std::current_exception();
     }
     if (pending->task && pending->task->ended()) {
+        if (!failure) {
+            pending->task->look();  // throws what another has told
+        }
         std::rethrow_exception(failure);  // a rank does not run, or has left: none is to be asked
     }
     const mpi::Comm& comm = io.file->comm;
@@ -223,6 +256,15 @@ void finish(fluvial_object_io& io) {
     if (failure) {
         std::rethrow_exception(failure);
     }
+    delivery.to(*pending);
+}
+
+/// What all ranks do, and what waits for others.
+void check_possible(const fluvial_object_io& io, const char* call) {
+    c::check_outside_functions(call);
+    if (io.pending != nullptr && io.pending->task) {
+        c::check_mpi_runs();
+    }
 }
 
 /// `named_size`: what `result` has room for; none: one entry a kept position.
@@ -231,13 +273,16 @@ int begin(fluvial_object_io* io, const MakeOperator& make, void* result,
     return guarded([&] {
         check_given(io, "io");
         check_given(io->file, "io->file");
+        c::check_outside_functions("fluvial_object_get");
         const mpi::Comm serial;
         const bool collective = io->mode != FLUVIAL_INDEPENDENT;
+        if (collective) {
+            c::check_mpi_runs();
+        }
         const mpi::Comm& comm = collective ? io->file->comm : serial;
         std::shared_ptr<const move::WatchedTask> task;
-        if (const auto watch = move::RankWatch::of(comm)) {
-            task = std::make_shared<const move::WatchedTask>(watch, scan::Options().stall_timeout_s,
-                                                             "the scan");
+        if (comm.size() > 1) {
+            task = std::make_shared<const move::WatchedTask>(io->file->watched("the scan"));
             task->come();
         }
         Order order;
@@ -315,6 +360,7 @@ int fluvial_test(fluvial_object_io* io, int* done) {
     return guarded([&] {
         check_given(io, "io");
         check_given(done, "done");
+        check_possible(*io, "fluvial_test");
         *done = io->pending == nullptr || io->pending->scan.test() ? 1 : 0;
     });
 }
@@ -326,6 +372,7 @@ double fluvial_progress(const fluvial_object_io* io) {
 int fluvial_wait(fluvial_object_io* io) {
     return guarded([&] {
         check_given(io, "io");
+        check_possible(*io, "fluvial_wait");
         if (io->pending != nullptr) {
             finish(*io);
         }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include "fluvial/c/object_io_fixture.hpp"
 
@@ -79,4 +81,48 @@ TEST_CASE("the hint fluvial_memory bounds how many threads work") {
         CHECK(std::strstr(fluvial_last_message(), "fluvial_memory") != nullptr);
     }
     MPI_Info_free(&info);
+}
+
+TEST_CASE("object I/Os that are refused on all ranks leave nothing behind") {
+    const SharedFile shared = large_file();
+    fluvial_file* file = nullptr;
+    REQUIRE(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), MPI_INFO_NULL, &file) ==
+            FLUVIAL_OK);
+    fluvial_object_io io;
+    REQUIRE(fluvial_object_io_init(&io, file, "v") == FLUVIAL_OK);
+    double result = 0;
+    const auto refuse = [&](int times) {
+        for (; times > 0; --times) {
+            REQUIRE(fluvial_object_get(&io, "no such operator", 1, &result) == FLUVIAL_EINVAL);
+        }
+        return ::mallinfo2().uordblks;
+    };
+    const std::size_t before = refuse(100);
+    constexpr int times = 1000;
+    CHECK(refuse(times) < before + std::size_t{1000} * times);
+    CHECK(fluvial_close(file) == FLUVIAL_OK);
+}
+
+TEST_CASE("a function that an object I/O calls cannot close the file") {
+    const SharedFile shared = large_file();
+    fluvial_file* file = nullptr;
+    REQUIRE(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), MPI_INFO_NULL, &file) ==
+            FLUVIAL_OK);
+    fluvial_object_io io;
+    REQUIRE(fluvial_object_io_init(&io, file, "v") == FLUVIAL_OK);
+    struct Tried {
+        fluvial_file* file;
+        std::atomic<int> calls = 0, refused = 0;
+    } tried{file};
+    io.map_context = &tried;
+    io.map = [](const double* const* in, double* out, size_t n, void* context) {
+        std::memcpy(out, in[0], n * sizeof *out);
+        auto& tries = *static_cast<Tried*>(context);
+        ++tries.calls;
+        tries.refused += fluvial_close(tries.file) == FLUVIAL_EINVAL ? 1 : 0;
+    };
+    double sum = 0;
+    REQUIRE(fluvial_object_get_vara_double(&io, MPI_SUM, &sum) == FLUVIAL_OK);
+    CHECK(tried.refused == tried.calls);
+    CHECK(fluvial_close(file) == FLUVIAL_OK);
 }

@@ -2,11 +2,13 @@
 /// What stands behind a fluvial_file.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fluvial/c/fluvial.h"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/store/file.hpp"
 
@@ -18,9 +20,11 @@ struct fluvial_file {
     int threads = 0;
     bool reproducible = false;
     int ranks_here = 1;  ///< that share this host
-    int pending = 0;     ///< object I/Os under way
+    std::atomic<int> pending = 0;  ///< object I/Os under way
 
     /// Throws InvalidArgument when there is none of this number or name.
     std::shared_ptr<const fluvial::store::Dataset> dataset(int number) const;
     int number(const std::string& name) const;
+    /// A call of all ranks, who are watched in it: those that do not run are an error.
+    fluvial::move::WatchedTask watched(const char* call) const;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fluvial/base/terms.hpp"
+#include "fluvial/c/boundary.hpp"
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/operators/mpi_function.hpp"
@@ -79,6 +80,7 @@ TypedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements, const ch
     mpi::check_local_operation(op, type);
     auto fold = compute::make_fold_operator(
         [op, type](const void* in, void* inout, int length) {
+            const InFunction inside;
             mpi::reduce_local(in, inout, length, type, op);
         },
         wanted, declared(mpi::name_of(op), mpi::is_predefined(op) ? "" : said(functions)));
@@ -118,6 +120,7 @@ compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* c
                 compute::gather_doubles(views[i], values.data() + i * size);
                 lines[i] = values.data() + i * size;
             }
+            const InFunction inside;
             map(lines, reinterpret_cast<double*>(out.data), size, context);
         },
         [](std::span<const DType> dtypes) {

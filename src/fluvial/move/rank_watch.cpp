@@ -117,8 +117,12 @@ mpi::Failure RankWatch::failure_of_current_exception(Number task) const {
         .value_or(mpi::Failure{"Error", "", comm_.rank()});
 }
 
-/// The others are told of it. An error of MPI is that of a rank that has died, if one has.
+/// The others are told of it, unless they have agreed on it. An error of MPI is that of a rank that
+/// has died, if one has.
 void RankWatch::end_by_current_exception(Number task) {
+    if (mpi::was_agreed(std::current_exception(), comm_.size())) {
+        throw;
+    }
     if (const auto dead = mpi::dead_behind_failure([this] { return dead_rank(); })) {
         told_.emplace(task, mpi::Failure{"PeerLost", "the process died", *dead});
         tell(task, told_.at(task));
@@ -249,7 +253,10 @@ WatchedTask::WatchedTask(std::shared_ptr<RankWatch> watch, double stall_timeout_
         return;
     }
     number_ = watch_->begin();
-    telling([&] { RankWatch::check_stall_timeout(stall_timeout_s); });
+    telling([&] {
+        RankWatch::check_stall_timeout(stall_timeout_s);
+        watch_->take_notes();  // also of tasks without a wait
+    });
 }
 
 void WatchedTask::come() const {

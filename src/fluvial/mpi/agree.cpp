@@ -12,6 +12,23 @@ namespace fluvial::mpi {
 
 namespace {
 
+struct Agreed {
+    std::exception_ptr failure;
+    int ranks = 0;
+};
+thread_local Agreed last_agreed;
+
+/// Calls `raise`, which throws the same on all ranks, if it throws.
+template <class Raise>
+void agreed(const Comm& comm, Raise&& raise) {
+    try {
+        raise();
+    } catch (...) {
+        last_agreed = {std::current_exception(), comm.size()};
+        throw;
+    }
+}
+
 /// What the lowest failing rank, `first`, reports; nothing when that is comm.size().
 void raise_first(const Comm& comm, const std::optional<Failure>& mine, Index first) {
     if (first == comm.size()) {
@@ -19,8 +36,8 @@ void raise_first(const Comm& comm, const std::optional<Failure>& mine, Index fir
     }
     const Index others = comm.sum(mine ? 1 : 0) - 1;
     const auto bytes = mine ? mine->to_bytes() : std::vector<std::byte>();
-    Failure::from_bytes(comm.bcast(bytes, static_cast<int>(first)))
-        .raise(comm.size(), static_cast<int>(others));
+    const Failure failure = Failure::from_bytes(comm.bcast(bytes, static_cast<int>(first)));
+    agreed(comm, [&] { failure.raise(comm.size(), static_cast<int>(others)); });
 }
 
 void raise_first(const Comm& comm, const std::optional<Failure>& mine) {
@@ -87,7 +104,11 @@ void agree_on(const Comm& comm, const std::function<void()>& validate,
     for (const Bytes& theirs : comm.allgather(terms.encode())) {
         by_rank.push_back(Terms::decode(theirs));
     }
-    check_alike(by_rank);
+    agreed(comm, [&] { check_alike(by_rank); });
+}
+
+bool was_agreed(const std::exception_ptr& failure, int ranks) {
+    return failure && failure == last_agreed.failure && ranks == last_agreed.ranks;
 }
 
 bool all_equal(const Comm& comm, std::span<const std::byte> bytes) {

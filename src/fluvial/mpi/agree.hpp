@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <span>
 
@@ -37,6 +38,10 @@ void agree_on(const Comm& comm, const std::function<void()>& validate,
 /// `numbers` has places for them, which `say` fills; those of a rank that fails are not looked at.
 void agree_on(const Comm& comm, const std::function<void()>& validate,
               const std::function<void(Terms&)>& say, std::span<Index> numbers);
+
+/// The exception, if it is the last one that this thread has got out of an agreement, came out of
+/// one among so many ranks: all of them have it. Local.
+bool was_agreed(const std::exception_ptr& failure, int ranks);
 
 /// True on all ranks when the bytes of all ranks are the same. Collective, blocking. Two allreduces
 /// of 8 bytes, whatever the length and the number of ranks: compares hashes of 64 bits.
