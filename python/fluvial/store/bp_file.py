@@ -76,7 +76,7 @@ class _Reader:
         from adios2 import bindings
 
         known = self.variables[name]
-        found = np.empty((steps, *count), known.dtype)
+        found = np.zeros((steps, *count), known.dtype)  # where no block lies
         with self._lock:
             variable = self._file.inquire_variable(known.name)
             if not known.single:

@@ -29,10 +29,10 @@ static int put(FILE* out, unsigned value) {
 
 /* A classic netCDF file with one variable x(n), n = 2, of the doubles 1 and 2. */
 static int write_file(const char* path) {
-    static const unsigned head[] = {0x43444601, 0,          /* CDF-1, no records */
-                                    10, 1, 1, 'n' << 24, 2, /* one dimension */
-                                    0, 0,                   /* no attributes */
-                                    11, 1, 1, 'x' << 24, 1, 0, 0, 0, 6, 16, 80};
+    static const unsigned head[] = {0x43444601, 0,                  /* CDF-1, no records */
+                                    10,         1, 1, 'n' << 24, 2, /* one dimension */
+                                    0,          0,                  /* no attributes */
+                                    11,         1, 1, 'x' << 24, 1, 0, 0, 0, 6, 16, 80};
     static const unsigned data[] = {0x3ff00000, 0, 0x40000000, 0};
     FILE* out = fopen(path, "wb");
     int i, good = out != NULL;

@@ -220,9 +220,8 @@ int fluvial_inq_type(fluvial_file* file, int dataset, MPI_Datatype* type) {
     return inquire(file, dataset, type, [&](const auto& found) {
         const auto known = mpi::c_type(found.dtype());
         if (!known) {
-            const char* const remedy = is_complex(found.dtype())
-                                           ? ""
-                                           : "Ask for its elements as MPI_FLOAT or MPI_DOUBLE";
+            const char* const remedy =
+                is_complex(found.dtype()) ? "" : "Ask for its elements as MPI_FLOAT or MPI_DOUBLE";
             throw InvalidArgument(Problem{text("'", found.name(), "' has no type in C"),
                                           std::string(name_of(found.dtype())),
                                           "integers, float32, float64", remedy});

@@ -19,7 +19,7 @@ struct fluvial_file {
     fluvial::Index buffer_bytes = 0, memory_bytes = 0;
     int threads = 0;
     bool reproducible = false;
-    int ranks_here = 1;  ///< that share this host
+    int ranks_here = 1;            ///< that share this host
     std::atomic<int> pending = 0;  ///< object I/Os under way
 
     /// Throws InvalidArgument when there is none of this number or name.
