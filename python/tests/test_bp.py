@@ -217,3 +217,18 @@ for index in range(3):
     assert done.returncode == -signal.SIGKILL
     with fl.open(tmp_path / "a.bp") as file:
         assert [int(step["x"].max()) for step in file] == [0, 1]
+
+
+def test_elements_that_no_block_holds_are_zero(tmp_path):
+    path = str(tmp_path / "holes.bp")
+    with adios2.Stream(path, "w") as stream:
+        stream.begin_step()
+        stream.write("h", np.ones(1000), [100_000], [2], [1000])
+        stream.end_step()
+    used = np.full(100_000, 7.0)  # whose memory may be given out next
+    del used
+    with fl.open(path) as file:
+        expected = np.zeros(100_000)
+        expected[2:1002] = 1
+        np.testing.assert_array_equal(file["h"].read(), expected)
+        assert file["h"].reduce("sum") == 1000

@@ -301,3 +301,19 @@ def test_dimensions_of_a_transposed_array_stay_in_its_order(opened):
     bins = t.fluvial.reduce("histogram(200:320:4)", "lat")
     counts = next(iter(bins.data_vars.values())) if isinstance(bins, xr.Dataset) else bins
     assert [dim for dim in counts.dims if dim in t.dims] == list(expected)
+
+
+@pytest.mark.parametrize("engine", ["fluvial", "netcdf4", "h5netcdf"])
+def test_a_variable_of_a_group_is_that_of_the_group(tmp_path, engine):
+    path = tmp_path / "groups.nc"
+    values = np.arange(12.0).reshape(3, 4)
+    for number, group in enumerate([None, "g1", "g2", "g1/inner"]):
+        made = xr.Dataset({"t": (("y", "x"), values * 10**number)}, attrs={"number": number})
+        made.to_netcdf(path, mode="a" if group else "w", group=group, engine="h5netcdf")
+    for number, group in enumerate([None, "g1", "g2", "g1/inner"]):
+        with xr.open_dataset(path, engine=engine, group=group) as dataset:
+            assert dataset.attrs["number"] == number
+            assert dataset["t"].fluvial.reduce("sum") == 66 * 10**number
+        with xr.open_dataset(path, engine=engine, group=group) as dataset:
+            chosen = dataset["t"].isel(x=slice(1, 3))
+            assert chosen.fluvial.reduce("sum") == values[:, 1:3].sum() * 10**number

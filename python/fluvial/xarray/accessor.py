@@ -67,11 +67,13 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
             raise _not_of_file(array, "values in memory, which may differ from the file's")
         if array.dtype.kind not in "iufcb":
             raise _not_of_file(array, f"{array.dtype}, which are no numbers")
-        if renamed := names_in_files(array) - {str(array.name)}:
-            raise _not_of_file(array, f"a new name of what the file calls {min(renamed)!r}")
+        names = names_in_files(array) or {str(array.name)}
+        name = min(names)
+        if len(names) > 1 or name.rpartition("/")[2] != str(array.name):
+            raise _not_of_file(array, f"a new name of what the file calls {name!r}")
         stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
-        paths = sources if len(sources) == 1 else _in_order(array, sources)
-        return _find(array, open_files(paths, decode=False if stored else "xarray"))
+        paths = sources if len(sources) == 1 else _in_order(array, name, sources)
+        return _find(array, name, open_files(paths, decode=False if stored else "xarray"))
 
     def reduce(
         self,
@@ -238,14 +240,14 @@ def _over_nothing(array: xr.DataArray, op: Specs, options: Mapping[str, object])
     return found.assign_attrs(array.attrs) if isinstance(found, xr.DataArray) else found
 
 
-def _in_order(array: xr.DataArray, paths: Sequence[str]) -> list[str]:
+def _in_order(array: xr.DataArray, name: str, paths: Sequence[str]) -> list[str]:
     """Return the paths of joined files in the order of the labels along their first dimension."""
     first: dict[str, Any] = {}
     for path in paths:
         file = open_files(path)
-        if array.name not in file:
+        if name not in file:
             raise _not_of_file(array, f"a name that {path!r} does not have")
-        dataset = file[str(array.name)]
+        dataset = file[name]
         labels = dataset.coords.get(dataset.dims[0]) if dataset.dims else None
         if labels is None or not labels.size:
             raise _not_of_file(array, f"no labels that tell the order of files, in {path!r}")
@@ -253,9 +255,8 @@ def _in_order(array: xr.DataArray, paths: Sequence[str]) -> list[str]:
     return sorted(paths, key=first.__getitem__)
 
 
-def _find(array: xr.DataArray, file: File) -> FileDataset:
+def _find(array: xr.DataArray, name: str, file: File) -> FileDataset:
     """Find the selection: which positions along each axis xarray has chosen."""
-    name = str(array.name)
     if name not in file:
         raise _not_of_file(array, f"a name that {file.path!r} does not have")
     whole = file[name]

@@ -109,7 +109,9 @@ class FluvialStore(AbstractDataStore):
         return found
 
     def get_attrs(self) -> dict[str, object]:
-        """Return the attributes of the file."""
+        """Return the attributes of the group, or of the file."""
+        if self._group:
+            return dict(self._files.groups.get(self._group, {}))
         return dict(self._files.attrs)
 
     def get_dimensions(self) -> dict[str, int]:

@@ -34,12 +34,14 @@ def sources_of(array: xr.DataArray) -> list[str] | None:
 
 
 def names_in_files(array: xr.DataArray) -> set[str]:
-    """Return what the files call the variable whose values these are, where that is known."""
+    """Return what the files call the variable whose values these are, where that is known.
+
+    Names are whole: that of a variable in a group begins with the group's.
+    """
     data = array.variable._data
     if not hasattr(data, "__dask_graph__"):
-        return _names_behind(data, str(array.name))
-    names = (_names_behind(one, str(array.name)) for one in originals_of(data).values())
-    return set().union(*names)
+        return _names_behind(data)
+    return set().union(*(_names_behind(one) for one in originals_of(data).values()))
 
 
 class OfFile(Protocol):
@@ -65,12 +67,12 @@ def originals_of(data: object) -> dict[str, OfFile]:
     return found
 
 
-def _names_behind(value: object, known_as: str) -> set[str]:
-    """Return the name in the file; without its group where the rest is what it is known as."""
+def _names_behind(value: object) -> set[str]:
     for inner in wrapped(value):
         name = getattr(inner, "variable_name", None)
         if isinstance(name, str):
-            return {known_as if name.endswith(f"/{known_as}") else name}
+            group = getattr(getattr(inner, "datastore", None), "_group", None) or ""
+            return {f"{group}/{name}".strip("/")}
     return set()
 
 
