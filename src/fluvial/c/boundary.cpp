@@ -4,7 +4,6 @@
 #include <new>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::c {
 namespace {
@@ -71,14 +70,6 @@ void check_outside_functions(const char* call) {
     if (functions_entered != 0) {
         throw InvalidArgument(Problem{"a function that an object I/O calls cannot call this", call,
                                       "a call of the program's own", ""});
-    }
-}
-
-void check_mpi_runs() {
-    if (!mpi::running()) {
-        throw InvalidArgument(Problem{
-            "MPI is not running", mpi::finalized() ? "MPI_Finalize was called" : "no MPI_Init yet",
-            "a call between MPI_Init and MPI_Finalize", ""});
     }
 }
 

@@ -42,7 +42,4 @@ class InFunction {
 /// Throws InvalidArgument inside of one: the other ranks would wait for `call` in vain.
 void check_outside_functions(const char* call);
 
-/// Throws InvalidArgument before MPI_Init and after MPI_Finalize.
-void check_mpi_runs();
-
 }  // namespace fluvial::c

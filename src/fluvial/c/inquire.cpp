@@ -94,8 +94,8 @@ int fluvial_file::number(const std::string& name) const {
     return static_cast<int>(found - names.begin());
 }
 
-move::WatchedTask fluvial_file::watched(const char* call) const {
-    return {move::RankWatch::of(comm), scan::Options().stall_timeout_s, call};
+move::WatchedTask fluvial_file::watched(const char* of) const {
+    return {move::RankWatch::of(comm), scan::Options().stall_timeout_s, of};
 }
 
 int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file) {
@@ -141,8 +141,9 @@ void check_unused(const fluvial_file& file) {
 
 /// Where a rank does not run the file is closed for the others, who are told.
 void close_together(fluvial_file* file) {
-    const move::WatchedTask task = file->watched("fluvial_close");
+    const move::WatchedTask task = file->watched("");
     try {
+        task.come();
         task.during([&] { mpi::agree(file->comm, [&] { check_unused(*file); }); });
     } catch (...) {
         if (task.ended()) {

@@ -11,6 +11,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/describe/dtype.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 
 namespace fluvial::c {
@@ -242,7 +243,7 @@ AttachedStream& state_of(MPIStream* stream) {
         throw InvalidArgument(Problem{"the channel of this stream was freed", "", "",
                                       "Take results before MPIStream_FreeChannel"});
     }
-    check_mpi_runs();
+    mpi::check_running();
     return *stream->state->attached;
 }
 
@@ -259,7 +260,7 @@ void check_memory(const void* address, const mpi::PackedType& type, const char* 
 MPIStream_ChannelState& state_of(MPIStream_Channel* channel) {
     check_given(channel, "channel");
     check_given(channel->state, "what stands behind the channel (was it created?)");
-    check_mpi_runs();
+    mpi::check_running();
     return *channel->state;
 }
 

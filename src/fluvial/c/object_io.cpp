@@ -207,21 +207,10 @@ Delivery delivery_of(const fluvial_pending& pending, const compute::Result& resu
     return made;
 }
 
-/// Counts an object I/O that is under way until it is waited for.
-class UnderWay {
-  public:
-    explicit UnderWay(std::atomic<int>& count) : count_(count) {}
-    ~UnderWay() { --count_; }
-    UnderWay(const UnderWay&) = delete;
-    UnderWay& operator=(const UnderWay&) = delete;
-
-  private:
-    std::atomic<int>& count_;
-};
-
 /// Waits and delivers; whatever goes wrong on one rank goes wrong on all.
 void finish(fluvial_object_io& io) {
-    const UnderWay until_the_end(io.file->pending);
+    const auto waited_for = [](std::atomic<int>* count) { --*count; };
+    const std::unique_ptr<std::atomic<int>, decltype(waited_for)> at_the_end(&io.file->pending);
     const std::unique_ptr<fluvial_pending> pending(std::exchange(io.pending, nullptr));
     std::exception_ptr failure;
     Delivery delivery;
@@ -259,11 +248,11 @@ void finish(fluvial_object_io& io) {
     delivery.to(*pending);
 }
 
-/// What all ranks do, and what waits for others.
+/// A call that may wait for other ranks.
 void check_possible(const fluvial_object_io& io, const char* call) {
     c::check_outside_functions(call);
     if (io.pending != nullptr && io.pending->task) {
-        c::check_mpi_runs();
+        mpi::check_running();
     }
 }
 
@@ -277,7 +266,7 @@ int begin(fluvial_object_io* io, const MakeOperator& make, void* result,
         const mpi::Comm serial;
         const bool collective = io->mode != FLUVIAL_INDEPENDENT;
         if (collective) {
-            c::check_mpi_runs();
+            mpi::check_running();
         }
         const mpi::Comm& comm = collective ? io->file->comm : serial;
         std::shared_ptr<const move::WatchedTask> task;
@@ -377,36 +366,4 @@ int fluvial_wait(fluvial_object_io* io) {
             finish(*io);
         }
     });
-}
-
-int fluvial_object_get_vara_float(fluvial_object_io* io, MPI_Op op, float* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_FLOAT);
-}
-int fluvial_object_get_vara_double(fluvial_object_io* io, MPI_Op op, double* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_DOUBLE);
-}
-int fluvial_object_get_vara_schar(fluvial_object_io* io, MPI_Op op, signed char* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_SIGNED_CHAR);
-}
-int fluvial_object_get_vara_uchar(fluvial_object_io* io, MPI_Op op, unsigned char* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_UNSIGNED_CHAR);
-}
-int fluvial_object_get_vara_short(fluvial_object_io* io, MPI_Op op, short* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_SHORT);
-}
-int fluvial_object_get_vara_ushort(fluvial_object_io* io, MPI_Op op, unsigned short* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_UNSIGNED_SHORT);
-}
-int fluvial_object_get_vara_int(fluvial_object_io* io, MPI_Op op, int* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_INT);
-}
-int fluvial_object_get_vara_uint(fluvial_object_io* io, MPI_Op op, unsigned int* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_UNSIGNED);
-}
-int fluvial_object_get_vara_longlong(fluvial_object_io* io, MPI_Op op, long long* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_LONG_LONG);
-}
-int fluvial_object_get_vara_ulonglong(fluvial_object_io* io, MPI_Op op,
-                                      unsigned long long* result) {
-    return fluvial_object_get_vara(io, op, result, MPI_UNSIGNED_LONG_LONG);
 }

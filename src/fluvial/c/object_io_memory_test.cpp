@@ -61,6 +61,17 @@ std::size_t threads_that_work(const SharedFile& shared, MPI_Info info) {
     return seen.threads.size();
 }
 
+/// Of all elements, for all ranks; the file is open.
+fluvial_object_io object_io_of(const SharedFile& shared) {
+    fluvial_file* file = nullptr;
+    REQUIRE(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), MPI_INFO_NULL, &file) ==
+            FLUVIAL_OK);
+    fluvial_object_io io;
+    REQUIRE(fluvial_object_io_init(&io, file, "v") == FLUVIAL_OK);
+    io.shuffle = FLUVIAL_COMMON;
+    return io;
+}
+
 }  // namespace
 
 TEST_CASE("the hint fluvial_memory bounds how many threads work") {
@@ -85,11 +96,7 @@ TEST_CASE("the hint fluvial_memory bounds how many threads work") {
 
 TEST_CASE("object I/Os that are refused on all ranks leave nothing behind") {
     const SharedFile shared = large_file();
-    fluvial_file* file = nullptr;
-    REQUIRE(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), MPI_INFO_NULL, &file) ==
-            FLUVIAL_OK);
-    fluvial_object_io io;
-    REQUIRE(fluvial_object_io_init(&io, file, "v") == FLUVIAL_OK);
+    fluvial_object_io io = object_io_of(shared);
     double result = 0;
     const auto refuse = [&](int times) {
         for (; times > 0; --times) {
@@ -100,20 +107,16 @@ TEST_CASE("object I/Os that are refused on all ranks leave nothing behind") {
     const std::size_t before = refuse(100);
     constexpr int times = 1000;
     CHECK(refuse(times) < before + std::size_t{1000} * times);
-    CHECK(fluvial_close(file) == FLUVIAL_OK);
+    CHECK(fluvial_close(io.file) == FLUVIAL_OK);
 }
 
 TEST_CASE("a function that an object I/O calls cannot close the file") {
     const SharedFile shared = large_file();
-    fluvial_file* file = nullptr;
-    REQUIRE(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), MPI_INFO_NULL, &file) ==
-            FLUVIAL_OK);
-    fluvial_object_io io;
-    REQUIRE(fluvial_object_io_init(&io, file, "v") == FLUVIAL_OK);
+    fluvial_object_io io = object_io_of(shared);
     struct Tried {
         fluvial_file* file;
         std::atomic<int> calls = 0, refused = 0;
-    } tried{file};
+    } tried{io.file};
     io.map_context = &tried;
     io.map = [](const double* const* in, double* out, size_t n, void* context) {
         std::memcpy(out, in[0], n * sizeof *out);
@@ -124,5 +127,20 @@ TEST_CASE("a function that an object I/O calls cannot close the file") {
     double sum = 0;
     REQUIRE(fluvial_object_get_vara_double(&io, MPI_SUM, &sum) == FLUVIAL_OK);
     CHECK(tried.refused == tried.calls);
-    CHECK(fluvial_close(file) == FLUVIAL_OK);
+    int calls = tried.calls;
+    MPI_Allreduce(MPI_IN_PLACE, &calls, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(calls > 0);
+    CHECK(fluvial_close(io.file) == FLUVIAL_OK);
+}
+
+TEST_CASE("no rank has a result where the place of one has another size") {
+    const SharedFile shared = large_file();
+    fluvial_object_io io = object_io_of(shared);
+    double results[2] = {-1, -1};
+    const std::size_t size = shared.rank() == 0 ? 2 : 1;
+    CHECK(fluvial_object_get(&io, "mean", size, results) == FLUVIAL_EINVAL);
+    CHECK(results[0] == -1);
+    CHECK(fluvial_object_get(&io, "mean", 1, results) == FLUVIAL_OK);
+    CHECK(results[0] != -1);
+    CHECK(fluvial_close(io.file) == FLUVIAL_OK);
 }

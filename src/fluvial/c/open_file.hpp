@@ -26,5 +26,6 @@ struct fluvial_file {
     std::shared_ptr<const fluvial::store::Dataset> dataset(int number) const;
     int number(const std::string& name) const;
     /// A call of all ranks, who are watched in it: those that do not run are an error.
-    fluvial::move::WatchedTask watched(const char* call) const;
+    /// `of`: what can be begun again, or nothing.
+    fluvial::move::WatchedTask watched(const char* of) const;
 };

@@ -41,13 +41,7 @@ class ReturnErrors {
 };
 
 void check_user(MPI_Comm user) {
-    if (!running()) {
-        throw InvalidArgument(Problem{
-            "MPI is not running", finalized() ? "MPI_Finalize was called" : "no MPI_Init yet",
-            "a call between MPI_Init and MPI_Finalize",
-            "Initialise MPI first (Python: import mpi4py.MPI; C++: fluvial::mpi::Environment), "
-            "or pass no communicator to run serially"});
-    }
+    check_running();
     if (user == MPI_COMM_NULL) {
         throw InvalidArgument(
             Problem{"not a communicator", "MPI_COMM_NULL", "an intra-communicator", ""});

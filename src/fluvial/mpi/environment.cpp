@@ -69,6 +69,16 @@ bool finalized() {
     return flag != 0;
 }
 
+void check_running() {
+    if (!running()) {
+        throw InvalidArgument(Problem{
+            "MPI is not running", finalized() ? "MPI_Finalize was called" : "no MPI_Init yet",
+            "a call between MPI_Init and MPI_Finalize",
+            "Initialise MPI first (Python: import mpi4py.MPI; C++: fluvial::mpi::Environment), "
+            "or pass no communicator to run serially"});
+    }
+}
+
 ThreadLevel thread_level() {
     if (!running()) {
         throw SystemError(Problem{"MPI's thread level is unknown", "MPI is not running",

@@ -44,6 +44,9 @@ inline bool running() {
     return initialized() && !finalized();
 }
 
+/// Throws InvalidArgument unless running(). Local.
+void check_running();
+
 /// What MPI gave at initialisation. Local. Throws SystemError unless running().
 ThreadLevel thread_level();
 /// `work` is called at the beginning of MPI_Finalize, while MPI still works; what it throws is

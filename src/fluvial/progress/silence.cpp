@@ -15,11 +15,12 @@ std::string host_name() {
 }
 
 std::string said(const Silence& silence, const std::string& how, const std::string& remedy) {
-    return describe_problem(
-        {text("process ", silence.process.id, how),
-         text("no heartbeat for ", silence.silent_s, " s"),
-         text("up to stall_timeout=", silence.stall_timeout_s, " s"),
-         text(remedy, "; a larger stall_timeout of ", silence.of, " waits longer")});
+    return describe_problem({text("process ", silence.process.id, how),
+                             text("no heartbeat for ", silence.silent_s, " s"),
+                             text("up to stall_timeout=", silence.stall_timeout_s, " s"),
+                             silence.of.empty() ? remedy
+                                                : text(remedy, "; a larger stall_timeout of ",
+                                                       silence.of, " waits longer")});
 }
 
 }  // namespace
@@ -27,9 +28,9 @@ std::string said(const Silence& silence, const std::string& how, const std::stri
 std::string silent_here(const Silence& silence) {
     const char* const how =
         is_stopped(silence.process) ? " was stopped by a signal" : " does not run";
-    return said(
-        silence, text(" on ", host_name(), how),
-        text("Continue it (kill -CONT ", silence.process.id, ") and begin ", silence.of, " again"));
+    return said(silence, text(" on ", host_name(), how),
+                text("Continue it (kill -CONT ", silence.process.id, ")",
+                     silence.of.empty() ? "" : text(" and begin ", silence.of, " again")));
 }
 
 std::string silent_afar(const Silence& silence) {

@@ -12,7 +12,8 @@ struct Silence {
     host::Process process;
     double silent_s = 0;
     double stall_timeout_s = 0;
-    std::string of;  ///< what has the limit, e.g. "the channel"
+    std::string
+        of;  ///< what has the limit, e.g. "the channel"; empty: nothing that can be begun again
 };
 
 /// Of a process on this host.

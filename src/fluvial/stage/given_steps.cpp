@@ -78,6 +78,16 @@ std::uint64_t settled_end(const ControlBlock& control) {
     return end;
 }
 
+void leave_if_settled(const ControlBlock& control, int index) {
+    Slot& slot = control.slots()[index];
+    if (control.header().follows != 0 && state_of(slot) == SlotState::Complete &&
+        slot.step.load(relaxed) < control.header().settled_elsewhere && !in_hands(slot)) {
+        std::fill(std::begin(slot.need), std::end(slot.need), 0u);
+        slot.viewed_once = 1;
+        free_if_done(control, index);
+    }
+}
+
 void settle(const ControlBlock& control, std::uint64_t end) {
     std::uint64_t& known = control.header().settled_elsewhere;
     known = std::max(known, end);

@@ -29,5 +29,7 @@ std::uint64_t settled_end(const ControlBlock& control);
 /// Of one that follows: steps before `end` are over on the first host. Those that no job has begun
 /// here leave the queue.
 void settle(const ControlBlock& control, std::uint64_t end);
+/// The same of the step in one slot, which may be over there since.
+void leave_if_settled(const ControlBlock& control, int slot);
 
 }  // namespace fluvial::stage

@@ -301,8 +301,8 @@ void RemoteService::serve_sessions() {
         reader->session.advance(reader->heard, reader->asked_for_data);
         reader = reader->session.over() ? sessions_.erase(reader) : std::next(reader);
     }
-    if (memory_.control->header().steps_to ==
-        StepsTo::OnDemand) {  // who has waited longest is first
+    if (memory_.control->header().steps_to == StepsTo::OnDemand) {
+        // Who has waited longest is asked first.
         sessions_.sort([](const Reader& a, const Reader& b) {
             return a.session.last_step_ns() < b.session.last_step_ns();
         });

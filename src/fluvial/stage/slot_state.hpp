@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "fluvial/stage/control_block.hpp"
-#include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
 
@@ -123,17 +122,6 @@ inline void note_taken(GroupCell& group, std::uint64_t step) {
     group.taken[group.steps_taken % slots_max] = step;
     group.next_step = std::max(group.next_step, step + 1);
     ++group.steps_taken;
-}
-
-/// In a queue that follows another host's, a step that is over there and in no group's hands here.
-inline void leave_if_settled(const ControlBlock& control, int index) {
-    Slot& slot = control.slots()[index];
-    if (control.header().follows != 0 && state_of(slot) == SlotState::Complete &&
-        slot.step.load(relaxed) < control.header().settled_elsewhere && !in_hands(slot)) {
-        std::fill(std::begin(slot.need), std::end(slot.need), 0u);
-        slot.viewed_once = 1;
-        free_if_done(control, index);
-    }
 }
 
 }  // namespace fluvial::stage

@@ -7,6 +7,7 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/slot_state.hpp"
 

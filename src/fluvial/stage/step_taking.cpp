@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fluvial/base/assert.hpp"
+#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/slot_state.hpp"
 #include "fluvial/stage/step_queue.hpp"
