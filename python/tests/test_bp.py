@@ -129,7 +129,8 @@ def test_steps_of_any_program(steps_of_others):
             np.testing.assert_array_equal(step["t"].read(), values(index))
             np.testing.assert_array_equal(step["atoms/x"].read(), values(index, (5 + index,)))
             np.testing.assert_array_equal(step["grid"].read(), np.arange(4.0))
-            assert sorted(step) == ["atoms/x", "grid", "t", "time"]
+            expected = ["atoms/x", "grid", "late", "t", "time"]
+            assert sorted(step) == [n for n in expected if n != "late" or index > 0]
         assert pickle.loads(pickle.dumps(file.steps[2]["atoms/x"])).size == 7
 
 
@@ -232,3 +233,94 @@ def test_elements_that_no_block_holds_are_zero(tmp_path):
         expected[2:1002] = 1
         np.testing.assert_array_equal(file["h"].read(), expected)
         assert file["h"].reduce("sum") == 1000
+
+
+@pytest.mark.parametrize("encoding", ["group", "variable"])
+def test_iterations_as_openpmd_s_own_library_writes_them(tmp_path, encoding):
+    path = str(tmp_path / "sim.bp")
+    series = io.Series(path, io.Access.create)
+    series.set_iteration_encoding(getattr(io.Iteration_Encoding, f"{encoding}_based"))
+    for index in (0, 10, 20):
+        iteration = series.write_iterations()[index]
+        iteration.time, iteration.dt = index / 4, 0.25
+        x = iteration.meshes["E"]["x"]
+        x.reset_dataset(io.Dataset(np.dtype("f4"), [4, 6]))
+        x.store_chunk(values(index, dtype="f4"))
+        e = iteration.particles["e"]
+        e["mass"].reset_dataset(io.Dataset(np.dtype("f8"), [5 + index]))
+        e["mass"].make_constant(index + 2.5)
+        e["position"]["x"].reset_dataset(io.Dataset(np.dtype("f8"), [5 + index]))
+        e["position"]["x"].store_chunk(values(index, (5 + index,)))
+        iteration.close()
+    series.close()
+    with fl.open(path) as found:
+        assert found.steps.indices == [0, 10, 20]
+        for step in found:
+            assert (step.time, step.dt) == (step.index / 4, 0.25)
+            np.testing.assert_array_equal(step.meshes["E"].x.read(), values(step.index))
+            e = step.particles["e"]
+            expected = values(step.index, (5 + step.index,))
+            np.testing.assert_array_equal(e["position"].x.read(), expected)
+            assert (e["mass"].shape, e["mass"].max()) == ((5 + step.index,), step.index + 2.5)
+        again = pickle.loads(pickle.dumps(found.steps[2]["particles/e/position/x"]))
+        np.testing.assert_array_equal(again.read(), values(20, (25,)))
+
+
+def test_a_variable_of_some_steps_is_in_those(tmp_path):
+    path = str(tmp_path / "sim.bp")
+    with adios2.Stream(path, "w") as stream:
+        for index in range(4):
+            stream.begin_step()
+            if index != 1:
+                stream.write("some", values(index, (index + 2,)), [index + 2], [0], [index + 2])
+            if index == 2:
+                stream.write("once", np.arange(3.0), [3], [0], [3])
+                stream.write_attribute("title", "late")
+            stream.write("time", np.float64(index))
+            stream.end_step()
+    with fl.open(path) as file:
+        steps = list(file)
+        assert [sorted(step) for step in steps] == [
+            ["some", "time"],
+            ["time"],
+            ["once", "some", "time"],
+            ["once", "some", "time"],
+        ]
+        assert [step.attrs.get("title") for step in steps] == [None, None, "late", "late"]
+        for index in (0, 2, 3):
+            found = steps[index]["some"].read()
+            np.testing.assert_array_equal(found, values(index, (index + 2,)))
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "message"),
+    [
+        ("data.0", 1, r"data\.0 has \d+ bytes of at least \d+"),
+        ("md.0", 1, r"md\.0 has \d+ bytes of at least \d+"),
+        ("md.idx", 1, r"md\.idx ends within a record, after \d+ bytes"),
+    ],
+)
+def test_bytes_that_are_missing(tmp_path, name, missing, message):
+    path = tmp_path / "sim.bp"
+    with adios2.Stream(str(path), "w") as stream:
+        for index in range(3):
+            stream.begin_step()
+            stream.write("t", values(index, (1000,)), [1000], [0], [1000])
+            stream.write("time", np.float64(index))
+            stream.end_step()
+    os.truncate(path / name, (path / name).stat().st_size - missing)
+    with pytest.raises(fl.DamagedFile, match=message):
+        fl.open(path)
+
+
+def test_attributes_called_value_and_shape_are_no_constant(tmp_path):
+    path = str(tmp_path / "sim.bp")
+    with adios2.Stream(path, "w") as stream:
+        stream.begin_step()
+        stream.write("x", np.arange(3.0), [3], [0], [3])
+        stream.write_attribute("m/value", 3)
+        stream.write_attribute("m/shape", "round")
+        stream.end_step()
+    with fl.open(path) as file:
+        assert file.names == ["x"]
+        assert file.steps[0]["x"].sum() == 3

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..base.messages import shown_text
 from ..describe.attributes import AttributeValue
+from .bp_index import check_lengths, read_index
 from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
 
 if TYPE_CHECKING:
@@ -43,6 +44,28 @@ class _Variable(NamedTuple):
     single: bool
 
 
+class _Attributes:
+    """The attributes of a file, or of one of its steps."""
+
+    def __init__(self, said: Mapping[str, _Said], variables: Mapping[str, object]) -> None:
+        self.by_owner = _by_owner(said)
+        """By the variable or group that they belong to; "" is the file."""
+        self.constants = {
+            owner: np.asarray(attrs["value"])
+            for owner, attrs in self.by_owner.items()
+            if "openPMD" in self.by_owner.get("", {})
+            and owner not in variables
+            and _is_constant(attrs)
+        }
+        """Components of openPMD with one value everywhere."""
+
+    def of(self, owner: str) -> dict[str, _Said]:
+        """Return those of an object, with what openPMD hangs on the record of a component."""
+        of_record = self.by_owner.get(owner.rpartition("/")[0], {})
+        shared = of_record if "unitDimension" in of_record else {}
+        return {**shared, **self.by_owner.get(owner, {})}
+
+
 class _Reader:
     """An open file; its library takes one call at a time."""
 
@@ -52,27 +75,23 @@ class _Reader:
         self.path = path
         self._lock = threading.Lock()
         try:
+            index = read_index(path)
             self._file = adios2.FileReader(path)
             self.steps = int(self._file.num_steps())
             self.variables = self._find_variables()
-            names = list(self._file.available_attributes())
-            said = {name: _value(self._file, name) for name in names}
+            if index is not None:
+                check_lengths(path, index, self._written_last())
+            self.attributes = _Attributes(_attributes(self._file), self.variables)
         except Exception as error:
             raise cannot_read(path, "metadata", error) from error
-        self.attributes = _by_owner(said)
-        self.constants = {
-            owner: np.asarray(attrs["value"])
-            for owner, attrs in self.attributes.items()
-            if {"value", "shape"} <= attrs.keys() and owner not in self.variables
-        }
-        """Components of openPMD with one value everywhere."""
 
     def read(
         self, name: str, step: int, steps: int, start: tuple[int, ...], count: tuple[int, ...]
     ) -> np.ndarray:
-        """Return a part of a variable in `steps` steps, with the axis of steps in front."""
-        if name in self.constants:
-            return np.full((steps, *count), self.constants[name])
+        """Return a part of a variable, with the axis of steps in front.
+
+        Steps are counted among those that have the variable.
+        """
         from adios2 import bindings
 
         known = self.variables[name]
@@ -97,17 +116,45 @@ class _Reader:
                 found[name.lstrip("/")] = _Variable(name, dtype, shapes, kind == "GlobalValue")
         return found
 
+    def _written_last(self) -> dict[int, int]:
+        """Return bytes of the last step by writer, of arrays that are in each step as they are.
+
+        At least these: of bytes the library says nothing that Python can have.
+        """
+        found: dict[int, int] = {}
+        for known in self.variables.values():
+            of_bytes = np.dtype(known.dtype).itemsize == 1
+            if known.single or of_bytes or len(known.shapes) < self.steps:
+                continue
+            if self._file.inquire_variable(known.name).operations():
+                continue  # compressed
+            for block in self._file.engine.blocks_info(known.name, self.steps - 1):
+                elements = np.prod([int(n) for n in block["Count"].split(",")], dtype=int)
+                writer = int(block["WriterID"])
+                size = int(elements) * np.dtype(known.dtype).itemsize
+                found[writer] = found.get(writer, 0) + size
+        return found
+
+
+class _Step(NamedTuple):
+    """What one step of a file has."""
+
+    variables: Mapping[str, int]
+    """How many steps before had the variable."""
+    attributes: _Attributes
+
 
 def open_bp(path: str) -> _core.File:
     """Open a folder of BP as one file. Local; reads metadata only.
 
     A variable that was written in each of several steps gets them as an axis in front. Those whose
-    shape changes, or that are in some steps only, are in the steps alone: `steps_of_bp`.
+    shape changes, or that are in some steps only, are in the steps alone: `steps_of_bp`. Attributes
+    are as the last step has them.
 
     Raises
     ------
     DamagedFile
-        The library cannot open it.
+        The library cannot open it, or bytes are missing.
     """
     reader = _Reader(path)
     datasets, stepped = [], set()
@@ -115,90 +162,165 @@ def open_bp(path: str) -> _core.File:
         shapes = variable.shapes
         if len(shapes) == reader.steps > 1 and len(set(shapes)) == 1:
             stepped.add(name)
-            datasets.append(_described(reader, name, (reader.steps, *shapes[0]), (STEP,)))
+            shape = (reader.steps, *shapes[0])
+            datasets.append(_described(reader, name, shape, reader.attributes, (STEP,)))
         elif len(shapes) == 1:
-            datasets.append(_described(reader, name, shapes[0], ()))
-    for name, value in reader.constants.items():
-        attrs = dict(reader.attributes[name])
-        shape = tuple(int(n) for n in np.atleast_1d(attrs.pop("shape")))
-        attrs = _with_record(reader, name, attrs)
-        kind = value.dtype.name
-        datasets.append(LibraryDataset(name, kind, shape, ("",) * len(shape), attrs, ()))
+            datasets.append(_described(reader, name, shapes[0], reader.attributes))
+    datasets += _constants(reader.attributes)
 
     def read(name: str, start: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
+        if name in reader.attributes.constants:
+            return np.full(count, reader.attributes.constants[name])
         if name in stepped:
             return reader.read(name, start[0], count[0], start[1:], count[1:])
         return reader.read(name, 0, 1, start, count)[0]
 
-    return file_by_library(_contents(reader, datasets, {}), read)
+    contents = _contents(reader, reader.attributes, reader.variables, datasets)
+    return file_by_library(contents, read)
 
 
-def steps_of_bp(path: str) -> list[tuple[int, _core.File]]:
-    """Return number and contents of each step of a folder that is not openPMD. Local.
+def steps_of_bp(file: _core.File) -> list[tuple[int, _core.File]]:
+    """Return number and contents of each step of an open folder. Local.
 
-    What was written once is in all of them. A variable that is in some steps only is left out: the
-    library does not say in which.
+    Those of openPMD are its iterations, also where each is a step of the same variables; else each
+    step has what was written in it, and what was written once since that step.
+
+    Raises
+    ------
+    DamagedFile
+        The steps cannot be read, or two have one number.
     """
-    reader = _Reader(path)
-    times: dict[str, np.ndarray] = {
-        name: reader.read(name, 0, reader.steps, (), ())
-        for name in ("time", "dt")
-        if name in reader.variables and reader.variables[name].shapes == ((),) * reader.steps
-    }
-    found = []
-    for step in range(reader.steps):
-        datasets = [
-            _described(reader, name, v.shapes[step if len(v.shapes) > 1 else 0], ())
-            for name, v in reader.variables.items()
-            if len(v.shapes) in (1, reader.steps)
-        ]
-        said: dict[str, _Said] = {name: values[step].item() for name, values in times.items()}
-        read = functools.partial(_read_step, reader, step)
-        found.append((step, file_by_library(_contents(reader, datasets, said), read)))
+    if file.is_openpmd and file.attributes.get("iterationEncoding") != "variableBased":
+        return _core.iterations_of(file)
+    reader = _Reader(file.path)
+    found: dict[int, _core.File] = {}
+    for number, step in enumerate(_steps(reader)):
+        contents = _file_of(reader, step, of_openpmd=file.is_openpmd)
+        of_step = _core.iterations_of(contents) if file.is_openpmd else [(number, contents)]
+        for index, iteration in of_step:
+            if index in found:
+                raise _core.DamagedFile(
+                    f"'{shown_text(file.path)}' has iteration {index} twice: got it in step "
+                    f"{number} again; allowed: each in one step. Write the file by openPMD 1.1"
+                )
+            found[index] = iteration
+    return sorted(found.items())
+
+
+def _steps(reader: _Reader) -> list[_Step]:
+    """Return what each step has, by going through the file: all at once, nothing says it."""
+    seen = dict.fromkeys(reader.variables, 0)
+    once = {name for name, variable in reader.variables.items() if len(variable.shapes) == 1}
+    found: list[_Step] = []
+    try:
+        for names, said in _walk(reader.path, reader.steps):
+            here = {name: seen[name] for name in names if name in seen}
+            for name in here:
+                seen[name] += 1
+            lasting = {name: 0 for name in once if seen[name] > 0}
+            found.append(_Step({**lasting, **here}, _Attributes(said, here)))
+    except Exception as error:
+        raise cannot_read(reader.path, "steps", error) from error
     return found
 
 
+def _walk(path: str, steps: int) -> Iterator[tuple[list[str], dict[str, _Said]]]:
+    """Yield the names of variables, and the attributes, of each step."""
+    import adios2
+
+    file: Any = adios2.Stream(path, "r")
+    try:
+        for _ in range(steps):
+            if file.begin_step(timeout=0.0) != adios2.bindings.StepStatus.OK:
+                return
+            yield [name.lstrip("/") for name in file.available_variables()], _attributes(file)
+            file.end_step()
+    finally:
+        file.close()
+
+
+def _file_of(reader: _Reader, step: _Step, *, of_openpmd: bool) -> _core.File:
+    known = reader.variables
+    datasets = [
+        _described(reader, name, known[name].shapes[at], step.attributes)
+        for name, at in sorted(step.variables.items())
+    ]
+    datasets += _constants(step.attributes)
+    contents = _contents(reader, step.attributes, step.variables, datasets)
+    if not of_openpmd:
+        times: dict[str, _Said] = {
+            name: reader.read(name, step.variables[name], 1, (), ())[0].item()
+            for name in ("time", "dt")
+            if name in step.variables and known[name].single
+        }
+        contents = contents._replace(attrs={**contents.attrs, **times})
+    return file_by_library(contents, functools.partial(_read_step, reader, step))
+
+
 def _read_step(
-    reader: _Reader, step: int, name: str, start: tuple[int, ...], count: tuple[int, ...]
+    reader: _Reader, step: _Step, name: str, start: tuple[int, ...], count: tuple[int, ...]
 ) -> np.ndarray:
-    once = len(reader.variables[name].shapes) == 1
-    return reader.read(name, 0 if once else step, 1, start, count)[0]
+    if name in step.attributes.constants:
+        return np.full(count, step.attributes.constants[name])
+    return reader.read(name, step.variables[name], 1, start, count)[0]
 
 
 def _contents(
-    reader: _Reader, datasets: list[LibraryDataset], said: Mapping[str, _Said]
+    reader: _Reader,
+    attributes: _Attributes,
+    variables: Mapping[str, object],
+    datasets: list[LibraryDataset],
 ) -> LibraryContents:
     groups: dict[str, Mapping[str, object]] = {
         "/".join(parts[:end]): {}
-        for parts in (name.split("/") for name in reader.variables)
+        for parts in (name.split("/") for name in variables)
         for end in range(1, len(parts))
     }
-    for owner, attrs in reader.attributes.items():
-        if owner and owner not in reader.variables and owner not in reader.constants:
+    for owner, attrs in attributes.by_owner.items():
+        if owner and owner not in reader.variables and owner not in attributes.constants:
             parts = owner.split("/")
             for end in range(1, len(parts)):
                 groups.setdefault("/".join(parts[:end]), {})
             groups[owner] = attrs
-    attrs = {**reader.attributes.get("", {}), **said}
+    attrs = attributes.by_owner.get("", {})
     in_order = dict(sorted(groups.items()))
     return LibraryContents(reader.path, FORMAT, attrs, in_order, datasets, STEP)
 
 
 def _described(
-    reader: _Reader, name: str, shape: tuple[int, ...], leading: tuple[str, ...]
+    reader: _Reader,
+    name: str,
+    shape: tuple[int, ...],
+    attributes: _Attributes,
+    leading: tuple[str, ...] = (),
 ) -> LibraryDataset:
     dims = (*leading, *("",) * (len(shape) - len(leading)))
-    attrs = _with_record(reader, name, reader.attributes.get(name, {}))
-    return LibraryDataset(name, reader.variables[name].dtype, shape, dims, attrs, ())
+    dtype = reader.variables[name].dtype
+    return LibraryDataset(name, dtype, shape, dims, attributes.of(name), ())
 
 
-def _with_record(reader: _Reader, name: str, attrs: Mapping[str, _Said]) -> dict[str, _Said]:
-    """Add what openPMD hangs on the record because all of its components share it."""
-    of_record = reader.attributes.get(name.rpartition("/")[0], {})
-    return {**(of_record if "unitDimension" in of_record else {}), **attrs}
+def _constants(attributes: _Attributes) -> list[LibraryDataset]:
+    found = []
+    for name, value in attributes.constants.items():
+        attrs = attributes.of(name)
+        shape = tuple(int(n) for n in np.atleast_1d(np.asarray(attrs.pop("shape"))))
+        dims = ("",) * len(shape)
+        found.append(LibraryDataset(name, value.dtype.name, shape, dims, attrs, ()))
+    return found
 
 
-def _value(file: adios2.FileReader, name: str) -> _Said:
+def _is_constant(attrs: Mapping[str, _Said]) -> bool:
+    if not {"value", "shape"} <= attrs.keys():
+        return False
+    value, shape = np.asarray(attrs["value"]), np.asarray(attrs["shape"])
+    return value.ndim == 0 and value.dtype.kind in "iufc" and shape.dtype.kind in "iu"
+
+
+def _attributes(file: adios2.Stream) -> dict[str, _Said]:
+    return {name: _value(file, name) for name in list(file.available_attributes())}
+
+
+def _value(file: adios2.Stream, name: str) -> _Said:
     value = file.read_attribute(name)
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 

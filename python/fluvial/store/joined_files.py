@@ -155,7 +155,8 @@ class JoinedFiles:
     def iterations(self) -> list[tuple[int, JoinedFiles]]:
         """Return number and contents of each such step, in ascending order. Local."""
         first = self._open()[0]
-        of_file = _core.iterations_of if self.is_openpmd else _steps_of_bp
+        of_bp = self.format == bp_file.FORMAT
+        of_file = bp_file.steps_of_bp if of_bp else _core.iterations_of
         found: list[tuple[int, JoinedFiles]] = [
             (index, _Iteration(index, contents, self)) for index, contents in of_file(first)
         ]
@@ -317,10 +318,6 @@ class JoinedFiles:
 
     def _lengths(self, dim: str) -> list[int]:
         return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
-
-
-def _steps_of_bp(file: _core.File) -> list[tuple[int, _core.File]]:
-    return bp_file.steps_of_bp(file.path)
 
 
 def _alive(method: weakref.WeakMethod[Method]) -> Method:
