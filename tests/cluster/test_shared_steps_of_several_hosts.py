@@ -3,7 +3,9 @@
 
 import os
 import signal
+import time
 
+import numpy as np
 import pytest
 from harness import scenario, wait_until
 from two_jobs.test_several_readers import STEPS, expected, share, sums
@@ -216,3 +218,93 @@ class test_steps_that_are_shared_do_not_spill:
 
     def check(jobs):
         assert jobs.finish()["writer"] == [True, True]
+
+
+def share_late(comm, fl, where):
+    """Write eight steps in turn; one is late until a reader has lost its patience."""
+    with fl.open("shared", "w", comm=comm, readers=2, steps_to="round-robin") as series:
+        for index in range(8):
+            if index == 4 and comm.rank == comm.size - 1:
+                wait_until((where / "out of patience").exists)
+            with series.step() as step:
+                value = np.full(5, index * comm.size + comm.rank)
+                step.put("x", value, offset=(comm.rank * 5,), shape=(comm.size * 5,))
+        (where / f"written-{comm.rank}").touch()
+
+
+def impatient(comm, fl, where):
+    """Read until a step is late, and leave once there are more of them."""
+    found = []
+    with fl.open("shared", comm=comm, step_timeout=1) as series:
+        with pytest.raises(fl.TimedOut):
+            found.extend(step.index for step in series)
+        (where / "out of patience").touch()
+        wait_until((where / "written-0").exists)
+        time.sleep(0.5)  # what was asked for comes
+    return found
+
+
+def patient(comm, fl, where):
+    with fl.open("shared", comm=comm) as series:
+        return [step.index for step in series]
+
+
+def check_nothing_is_lost(jobs):
+    results = jobs.finish()
+    (left,), (stayed,) = results["impatient"], results["patient"]
+    assert sorted(left + stayed) == list(range(8))
+    assert 0 < len(left) <= 3
+
+
+@scenario(
+    "writer on 2 ranks of hosts 1-2, impatient on 1 rank of host 3, patient on 1 rank of host 3",
+    writer=share_late,
+    impatient=impatient,
+    patient=patient,
+)
+def test_a_step_that_was_given_to_a_reader_and_not_seen_goes_to_another(jobs):
+    check_nothing_is_lost(jobs)
+
+
+@scenario(
+    "writer on 2 ranks of host 1, impatient on 1 rank of host 2, patient on 1 rank of host 1",
+    writer=share_late,
+    impatient=impatient,
+    patient=patient,
+)
+def test_a_step_that_is_on_its_way_to_a_reader_that_leaves_goes_to_another(jobs):
+    check_nothing_is_lost(jobs)
+
+
+@pytest.mark.parametrize("given_up", [range(0), range(5, 9)])
+@scenario(
+    "writer on 2 ranks of hosts 1-2, holder on 1 process of host 3, reader on 1 rank of host 3"
+)
+class test_the_last_steps_of_a_reader_that_dies_go_to_one_that_has_no_more:
+    writer = staticmethod(share)
+
+    def holder(comm, fl, where):
+        with fl.open("shared", comm=comm) as series:
+            (where / "holds").write_text(str(series.next().index))
+            wait_until((where / "never").exists, timeout=60)
+
+    def reader(comm, fl, where):
+        found = []
+        with fl.open("shared", comm=comm) as series:
+            for step in series:
+                found.append((step.index, int(step["x"].read().sum())))
+                if step.index == STEPS - 1:
+                    (where / "has the last").touch()
+        return found
+
+    def check(jobs, given_up):
+        jobs.start("writer", given_up=given_up, stall_timeout=20)
+        jobs.start("holder", "reader")
+        wait_until((jobs.where / "has the last").exists)
+        time.sleep(0.3)
+        os.kill(jobs["holder"].pid(0), signal.SIGKILL)
+        (found,) = jobs.outcome("reader").values
+        held = int((jobs.where / "holds").read_text())
+        assert found[-1][0] == held
+        assert sorted(found) == [pair for pair in expected(2) if pair[0] not in given_up]
+        assert jobs.outcome("writer").values[0]["steps_discarded"] == 0

@@ -15,7 +15,7 @@ namespace fluvial::stage {
 namespace {
 
 constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
-constexpr std::uint32_t version = 5;
+constexpr std::uint32_t version = 6;
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;

@@ -97,6 +97,7 @@ struct alignas(64) Slot {
     std::uint64_t logged_bytes;      ///< of this step on the disk
     std::uint32_t need[groups_max];  ///< ranks of each group that have not finished with it
     std::uint32_t begun;             ///< bit g: group g has taken it
+    std::uint32_t seen;              ///< bit g: a rank of group g has finished with it
 };
 
 /// Where a writer rank's record of a step lies: in its arena, and on the disk, as far as it is
@@ -130,6 +131,14 @@ struct Counters {
     std::uint64_t groups_evicted;
 };
 
+/// Steps of the writer's first host, where they are shared out: all that it has begun are over but
+/// these (given_steps.hpp).
+struct StepsElsewhere {
+    std::uint64_t begun;
+    std::uint32_t open_count;
+    std::uint64_t open[slots_max];  ///< ascending
+};
+
 struct Failure {
     std::uint32_t set;
     char kind[32];
@@ -152,8 +161,7 @@ struct ControlHeader {
     StalledPolicy on_stalled_reader;
     StepsTo steps_to;
     std::uint32_t turn;     ///< the group that was given a step last, under StepsTo::RoundRobin
-    std::uint32_t follows;  ///< the writer's first host says which group gets a step ...
-    std::uint64_t settled_elsewhere;  ///< ... and is done with those before (given_steps.hpp)
+    std::uint32_t follows;  ///< the writer's first host says which group gets a step
     double stall_timeout_s;
     host::SharedMutex mutex;
     alignas(64) host::Doorbell step_bell;   ///< readers wait for it
@@ -164,6 +172,7 @@ struct ControlHeader {
     std::uint32_t readers_high;      ///< cells from here on were never used
     std::atomic<std::uint32_t> remote_readers;  ///< ranks that are served over a network
     std::atomic<std::uint32_t> service_sleeps;  ///< their service is to be woken
+    StepsElsewhere first_host;
     Failure failure;
     char name[132];
     char host[256];

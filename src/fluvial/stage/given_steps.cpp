@@ -28,6 +28,11 @@ void claim(Slot& slot, int g, GroupCell& group) {
     note_taken(group, slot.step.load(relaxed));
 }
 
+bool is_over(const StepsElsewhere& first_host, std::uint64_t step) {
+    const auto* const end = first_host.open + first_host.open_count;
+    return step < first_host.begun && !std::binary_search(first_host.open, end, step);
+}
+
 }  // namespace
 
 void follow_first_host(const ControlBlock& control) {
@@ -68,29 +73,38 @@ Taken take_given(const ControlBlock& control, int cell, std::uint64_t step) {
     return {index};
 }
 
-std::uint64_t settled_end(const ControlBlock& control) {
-    std::uint64_t end = control.header().counters.steps_begun;
+OpenSteps open_steps(const ControlBlock& control) {
+    OpenSteps found{.begun = control.header().counters.steps_begun, .open = {}};
     for (const Slot& slot : control.slots()) {
         if (queued(control, slot)) {
-            end = std::min(end, slot.step.load(relaxed));
+            found.open.push_back(slot.step.load(relaxed));
         }
     }
-    return end;
+    std::sort(found.open.begin(), found.open.end());
+    return found;
+}
+
+bool some_ended(const OpenSteps& before, const OpenSteps& now) {
+    const auto fresh = std::lower_bound(now.open.begin(), now.open.end(), before.begun);
+    return static_cast<std::uint64_t>(now.open.end() - fresh) < now.begun - before.begun ||
+           !std::includes(now.open.begin(), now.open.end(), before.open.begin(), before.open.end());
 }
 
 void leave_if_settled(const ControlBlock& control, int index) {
     Slot& slot = control.slots()[index];
     if (control.header().follows != 0 && state_of(slot) == SlotState::Complete &&
-        slot.step.load(relaxed) < control.header().settled_elsewhere && !in_hands(slot)) {
+        is_over(control.header().first_host, slot.step.load(relaxed)) && !in_hands(slot)) {
         std::fill(std::begin(slot.need), std::end(slot.need), 0u);
         slot.viewed_once = 1;
         free_if_done(control, index);
     }
 }
 
-void settle(const ControlBlock& control, std::uint64_t end) {
-    std::uint64_t& known = control.header().settled_elsewhere;
-    known = std::max(known, end);
+void settle(const ControlBlock& control, const OpenSteps& first_host) {
+    StepsElsewhere& known = control.header().first_host;
+    known.begun = first_host.begun;
+    known.open_count = static_cast<std::uint32_t>(first_host.open.size());
+    std::copy(first_host.open.begin(), first_host.open.end(), std::begin(known.open));
     for (int i = 0; i < slot_count(control); ++i) {
         leave_if_settled(control, i);
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "fluvial/stage/step_queue.hpp"
 
@@ -23,12 +24,20 @@ bool shares_out(const ControlBlock& control, int cell);
 /// has lost its place there, both get it.
 Taken take_given(const ControlBlock& control, int cell, std::uint64_t step);
 
-/// Of a queue that others follow: all steps before are over, however they ended.
-std::uint64_t settled_end(const ControlBlock& control);
+/// Steps of the first host: all that it has begun are over, however they ended, but these.
+struct OpenSteps {
+    std::uint64_t begun = 0;
+    std::vector<std::uint64_t> open;  ///< ascending
+};
 
-/// Of one that follows: steps before `end` are over on the first host. Those that no job has begun
-/// here leave the queue.
-void settle(const ControlBlock& control, std::uint64_t end);
+/// Those of a queue that others follow.
+OpenSteps open_steps(const ControlBlock& control);
+/// Some are over now that were not before, or had not begun.
+bool some_ended(const OpenSteps& before, const OpenSteps& now);
+
+/// Of a queue that follows: what is over on the first host, and that no job has begun here, leaves
+/// the queue.
+void settle(const ControlBlock& control, const OpenSteps& first_host);
 /// The same of the step in one slot, which may be over there since.
 void leave_if_settled(const ControlBlock& control, int slot);
 

@@ -4,6 +4,7 @@
 #include "fluvial/stage/given_steps.hpp"
 
 #include <optional>
+#include <vector>
 
 #include "fluvial/stage/stream_fixture.hpp"
 
@@ -126,7 +127,7 @@ TEST_CASE("a step that a job dies with goes to the job that is given it next") {
     SUBCASE("which is noticed here afterwards") {
         CHECK(s.read(b, 0) == Answer::Step);
         lose_reader(s.control, a[1], "died");
-        settle(s.control, 1);
+        settle(s.control, {1, {}});
     }
     CHECK(s.read(b, 1) == Answer::Step);
     CHECK(queue_depth(s.control) == 0);
@@ -140,14 +141,14 @@ TEST_CASE(
     write_some(s, 4);
     CHECK(s.ask(b, 1) == Answer::Step);
     CHECK_FALSE(admit(s.control, 4).has_value());
-    settle(s.control, 3);
+    settle(s.control, {4, {3}});
     CHECK(queue_depth(s.control) == 2);
     s.finish(b);
     CHECK(queue_depth(s.control) == 1);
     CHECK(s.read(a, 3) == Answer::Step);
     CHECK(s.counters().steps_discarded == 0);
     SUBCASE("also what completes later") {
-        settle(s.control, 5);
+        settle(s.control, {5, {}});
         REQUIRE(s.write(4));
         CHECK(queue_depth(s.control) == 0);
         REQUIRE(s.write(5));
@@ -156,29 +157,57 @@ TEST_CASE(
     SUBCASE("also what a job had that died") {
         REQUIRE(s.write(4));
         CHECK(s.ask(a, 4) == Answer::Step);
-        settle(s.control, 5);
+        settle(s.control, {5, {}});
         CHECK(queue_depth(s.control) == 1);
         lose_reader(s.control, a, "died");
         CHECK(queue_depth(s.control) == 0);
     }
 }
 
-TEST_CASE("the first host is done with what lies before the oldest step of its queue") {
+TEST_CASE("what is over leaves the queue also while the first host has an older step") {
+    Follower s(4);
+    const int a = s.join()[0];
+    write_some(s, 3);
+    CHECK(s.ask(a, 0) == Answer::Step);
+    settle(s.control, {3, {0, 2}});
+    CHECK(queue_depth(s.control) == 2);
+    REQUIRE(s.write(3));
+    CHECK(queue_depth(s.control) == 3);
+    settle(s.control, {4, {0}});
+    CHECK(queue_depth(s.control) == 1);
+}
+
+TEST_CASE("the first host says which of its steps are not over") {
+    using Open = std::vector<std::uint64_t>;
     Stream s(shared(StepsTo::OnDemand, 3));
     const int a = s.join()[0];
     const int b = s.join()[0];
-    CHECK(settled_end(s.control) == 0);
+    OpenSteps told = open_steps(s.control);
+    const auto told_again = [&] {
+        OpenSteps now = open_steps(s.control);
+        const bool more = some_ended(told, now);
+        told = std::move(now);
+        return more;
+    };
+    CHECK(told.begun == 0);
     write_some(s, 3);
-    CHECK(settled_end(s.control) == 0);
+    CHECK_FALSE(told_again());
+    CHECK(told.open == Open{0, 1, 2});
     const int held = take(s.control, a);
     CHECK(s.read(b) == 1);
-    CHECK(settled_end(s.control) == 0);
+    CHECK(told_again());
+    CHECK(told.open == Open{0, 2});
     finish_reading(s.control, a, held, true);
-    CHECK(settled_end(s.control) == 2);
     CHECK(s.read(b) == 2);
-    CHECK(settled_end(s.control) == 3);
+    CHECK(told_again());
+    CHECK(told.open.empty());
     const auto begun = admit(s.control, 3);
-    CHECK(settled_end(s.control) == 3);
+    CHECK_FALSE(told_again());
+    CHECK(told.open == Open{3});
     give_up(s.control, begun->slot);
-    CHECK(settled_end(s.control) == 4);
+    CHECK(told_again());
+    CHECK(told.begun == 4);
+    CHECK(told.open.empty());
+    give_up(s.control, admit(s.control, 4)->slot);  // begun and over since it was told
+    CHECK(told_again());
 }

@@ -46,13 +46,6 @@ void HandedOutSteps::finish(std::uint64_t step) {
     steps_.erase(found);
 }
 
-void HandedOutSteps::finish_all() {
-    for (auto& [step, handed_out] : steps_) {
-        spend(step, handed_out);
-    }
-    steps_.clear();
-}
-
 void HandedOutSteps::let_go(const ControlBlock& control, int cell) {
     for (const Taken& taken : spent_) {
         if (taken.logged) {

@@ -36,8 +36,6 @@ class HandedOutSteps {
     bool note_sent(std::uint64_t raw_sent);
     /// The reader looks at it no more. Throws Error when it does not have it.
     void finish(std::uint64_t step);
-    /// It looks at nothing any more.
-    void finish_all();
     /// There are places to be given back.
     bool any_spent() const { return !spent_.empty(); }
     /// Gives them back, with the control lock, as those of the reader in that cell.

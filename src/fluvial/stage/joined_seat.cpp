@@ -302,7 +302,12 @@ void JoinedSeat::wake() {
 }
 
 void JoinedSeat::leave() {
-    pass_over();
+    for (auto& step : waiting_) {
+        if (step) {
+            step->access->abandon();
+            step.reset();
+        }
+    }
     for (const Part& part : parts_) {
         part.seat->leave();
     }

@@ -41,7 +41,29 @@ void free_group_if_empty(const ControlBlock& control, int group) {
             return;
         }
     }
-    control.group(group).state = GroupState::Free;
+    close_group(control, group);
+}
+
+/// The group has taken the step, and this rank of it has not finished with it.
+bool is_unfinished(const ReaderCell& cell, const GroupCell& group, std::uint64_t step) {
+    for (std::uint64_t n = cell.steps_finished; n < group.steps_taken; ++n) {
+        if (group.taken[n % slots_max] == step) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// A rank of the group leaves, which has not finished with the step. Where no rank has, another
+/// group is to get it.
+void give_up_part(const ControlBlock& control, int index, int g) {
+    Slot& slot = control.slots()[index];
+    const bool seen = ((slot.seen >> g) & 1u) != 0;
+    if (slot.need[g] == 1 && !seen) {
+        hand_on(control, index, g);
+    }
+    slot.need[g] -= slot.need[g] > 0 ? 1 : 0;
+    free_if_done(control, index);
 }
 
 void end_group(const ControlBlock& control, int index, GroupState state, const std::string& why) {
@@ -173,18 +195,17 @@ void leave(const ControlBlock& control, int index) {
         group.state = GroupState::Leaving;
         // Steps that no rank has begun are not wanted any more; of those begun, this rank gives up
         // its own part.
-        const std::uint64_t unfinished = cell.steps_finished < group.steps_taken
-                                             ? group.taken[cell.steps_finished % slots_max]
-                                             : group.next_step;
         for (int i = 0; i < static_cast<int>(control.header().slots); ++i) {
             Slot& slot = control.slots()[i];
-            const std::uint64_t step = slot.step.load(relaxed);
+            if (slot.need[g] == 0) {
+                continue;
+            }
             if (((slot.begun >> g) & 1u) == 0) {
                 hand_on(control, i, g);
-            }
-            if (slot.need[g] != 0 && step >= unfinished) {
-                slot.need[g] = step >= group.next_step ? 0 : slot.need[g] - 1;
+                slot.need[g] = 0;
                 free_if_done(control, i);
+            } else if (is_unfinished(cell, group, slot.step.load(relaxed))) {
+                give_up_part(control, i, g);
             }
         }
     }

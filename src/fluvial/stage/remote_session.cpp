@@ -62,7 +62,6 @@ RemoteSession::~RemoteSession() {
         const ControlLock lock(control());
         const bool leaves = left_ || (ended_ && lost_.empty());
         if (leaves) {
-            handed_out_.finish_all();
             handed_out_.let_go(control(), place_.cell);
         }
         alive_ = {};

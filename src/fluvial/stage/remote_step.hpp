@@ -50,6 +50,10 @@ class RemoteStep final : public StepAccess {
         }
         give_back_if_over();
     }
+    void abandon() override {
+        const std::lock_guard lock(mutex_);
+        given_back_ = true;  // never: the writer's host hears that the seat is left
+    }
     bool inherited() const override { return seat_->made_.inherited(); }
 
   private:

@@ -51,6 +51,9 @@ class StepAccess {
     virtual void finish() = 0;
     /// The same, and the step's memory is not looked at any more: this object goes next.
     virtual void finish_and_release() { finish(); }
+    /// The seat is left next, and nobody has seen the step: where steps are shared out, another job
+    /// gets it.
+    virtual void abandon() {}
     /// In a child process: nothing may be done with it.
     virtual bool inherited() const = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "fluvial/stage/stream_end.hpp"
 #include "fluvial/stage/stream_fixture.hpp"
 
 using namespace fluvial::stage;
@@ -114,4 +115,91 @@ TEST_CASE("a full queue waits for those that share it, and room comes from any o
     REQUIRE(s.write(2));
     CHECK(s.read(a) == 1);
     CHECK(s.read(a) == 2);
+}
+
+TEST_CASE("a rank that leaves gives up what it has not finished, in whatever order that came") {
+    // Step 0 comes to the job after step 1, from one that dies.
+    Stream s(shared(StepsTo::OnDemand));
+    const auto a = s.join(3);
+    const int dying = s.join()[0];
+    REQUIRE(s.write(0));
+    REQUIRE(s.write(1));
+    REQUIRE(take(s.control, dying) >= 0);
+    CHECK(s.read(a[0]) == 1);
+    CHECK(s.read(a[2]) == 1);
+    lose_reader(s.control, dying, "died");
+    SUBCASE("having finished the one that came first") {
+        CHECK(s.read(a[2]) == 0);
+        leave(s.control, a[0]);
+        CHECK(s.read(a[1]) == 1);
+        CHECK(s.read(a[1]) == 0);
+    }
+    SUBCASE("having finished none") {
+        CHECK(s.read(a[0]) == 0);
+        leave(s.control, a[1]);
+        CHECK(s.read(a[2]) == 0);
+    }
+    CHECK(queue_depth(s.control) == 0);
+}
+
+TEST_CASE("a step that a job was given and has not seen goes to another when it leaves") {
+    for (const StepsTo to : {StepsTo::RoundRobin, StepsTo::OnDemand}) {
+        Stream s(shared(to));
+        const auto a = s.join(2);
+        const int b = s.join()[0];
+        for (std::uint64_t step = 0; step < 4; ++step) {
+            REQUIRE(s.write(step));
+        }
+        Steps of_b;
+        const auto note = [&](std::optional<std::uint64_t> step) { of_b.push_back(*step); };
+        const std::uint64_t seen = s.read(a[0]).value();
+        REQUIRE(s.read(a[1]) == seen);
+        const int unseen = take(s.control, a[0]);
+        REQUIRE(unseen >= 0);
+        if (to == StepsTo::OnDemand) {
+            note(s.read(b));
+        }
+        leave(s.control, a[0]);
+        leave(s.control, a[1]);
+        for (const std::uint64_t step : read_all(s, b)) {
+            note(step);
+        }
+        of_b.push_back(seen);
+        std::sort(of_b.begin(), of_b.end());
+        CHECK(of_b == Steps{0, 1, 2, 3});
+        CHECK(queue_depth(s.control) == 0);
+    }
+}
+
+TEST_CASE("one that some rank of the job has seen does not") {
+    Stream s(shared(StepsTo::OnDemand));
+    const auto a = s.join(2);
+    const int b = s.join()[0];
+    REQUIRE(s.write(0));
+    REQUIRE(take(s.control, a[0]) >= 0);
+    CHECK(s.read(a[1]) == 0);
+    leave(s.control, a[0]);
+    CHECK_FALSE(s.read(b).has_value());
+    CHECK(queue_depth(s.control) == 0);
+}
+
+TEST_CASE("a job is not at the end while another has steps that may come to it") {
+    Stream s(shared(StepsTo::OnDemand));
+    const auto a = s.join(2);
+    const int b = s.join()[0];
+    REQUIRE(s.write(0));
+    REQUIRE(take(s.control, a[0]) >= 0);
+    close_writer(s.control, 0);
+    CHECK_FALSE(at_end(s.control, b, 30));
+    SUBCASE("which dies with them") {
+        lose_reader(s.control, a[0], "died");
+        CHECK(s.read(b) == 0);
+    }
+    SUBCASE("which finishes them") {
+        CHECK(at_end(s.control, a[0], 30));  // what its other rank has not seen is its own
+        finish_reading(s.control, a[0], 0);
+        CHECK_FALSE(at_end(s.control, b, 30));
+        CHECK(s.read(a[1]) == 0);
+    }
+    CHECK(at_end(s.control, b, 30));
 }

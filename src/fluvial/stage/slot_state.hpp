@@ -46,6 +46,7 @@ inline bool in_hands(const Slot& slot) {
 inline void is_needed_by(Slot& slot, int group, std::uint32_t ranks) {
     slot.need[group] = ranks;
     slot.begun &= ~(1u << group);
+    slot.seen &= ~(1u << group);
 }
 
 inline bool leased(const ControlBlock& control, int slot) {

@@ -117,6 +117,7 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
             slot.spoiled = 0;
             slot.viewed_once = 0;
             slot.begun = 0;
+            slot.seen = 0;
             slot.spilled = 0;
             slot.bytes = 0;
             slot.log_begin = control.header().counters.log_end;

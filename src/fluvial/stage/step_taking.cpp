@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "fluvial/base/assert.hpp"
+#include "fluvial/base/error.hpp"
 #include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/slot_state.hpp"
@@ -74,7 +74,10 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
                 return {i};
             }
         }
-        FLUVIAL_ASSERT(log != nullptr, "a step that the group took is gone", step);
+        if (log == nullptr) {
+            throw Error(
+                text("step ", step, ", which other ranks of this reader have taken, is gone"));
+        }
         const Taken taken{-1, logged(control, *log, step)};
         ++reader.steps_taken;
         return taken;
@@ -117,6 +120,10 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
 
 void free_if_done(const ControlBlock& control, int index) {
     Slot& slot = control.slots()[index];
+    const ControlHeader& header = control.header();
+    if (header.steps_to != StepsTo::All && header.writers_closed == header.writer_ranks) {
+        control.header().step_bell.ring();  // others wait for what may still come to them
+    }
     if (state_of(slot) == SlotState::Complete && !needed(slot)) {
         const bool stays = slot.viewed_once == 0 || reserved(control, slot);
         if (!stays && !leased(control, index)) {
@@ -135,6 +142,7 @@ void finish_reading(const ControlBlock& control, int cell, int slot, bool releas
     if (releases) {
         clear_lease(reader, slot);
     }
+    control.slots()[slot].seen |= 1u << reader.group;
     std::uint32_t& need = control.slots()[slot].need[reader.group];
     need -= need > 0 ? 1 : 0;
     ++reader.steps_finished;
@@ -160,6 +168,7 @@ void hand_on(const ControlBlock& control, int index, int gone) {
     }
     slot.need[gone] = 0;
     slot.begun &= ~(1u << gone);
+    slot.seen &= ~(1u << gone);
     const bool another_has_it = in_hands(slot);  // which it was given elsewhere
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);

@@ -5,7 +5,6 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 
@@ -90,13 +89,17 @@ void WriterPeer::tell_settled() {
         const ControlLock lock(control_);
         const ControlHeader& header = control_.header();
         const bool others_follow = header.steps_to != StepsTo::All && header.follows == 0;
-        const std::uint64_t end = others_follow ? settled_end(control_) : 0;
-        if (end <= told_settled_) {
+        if (!others_follow) {
             return;
         }
-        told_settled_ = end;
+        OpenSteps now = open_steps(control_);
+        if (!some_ended(told_open_, now)) {
+            return;
+        }
+        told_open_ = std::move(now);
         out.put(Word::Settled);
-        out.put(end);
+        out.put(told_open_.begun);
+        out.put_vector(told_open_.open);
     }
     connection_.post(out.view());
 }
@@ -122,9 +125,14 @@ void WriterPeer::hear(const Bytes& message) {
             return;
         }
         case Word::Settled: {
-            const auto end = in.get<std::uint64_t>();
+            OpenSteps open{.begun = in.get<std::uint64_t>(),
+                           .open = in.get_vector<std::uint64_t>()};
+            if (open.open.size() > slots_max ||
+                !std::is_sorted(open.open.begin(), open.open.end())) {
+                break;
+            }
             const ControlLock lock(control_);
-            settle(control_, end);
+            settle(control_, open);
             return;
         }
     }

@@ -8,7 +8,7 @@
 /// | the stream has failed here     | not told yet              | Failed is sent                    |
 /// | all ranks here have closed     | not told yet              | Closed is sent, with their steps  |
 /// | Failed comes                   | any                       | the stream fails here             |
-/// | steps are over here, which are | this is the first host    | Settled is sent: up to where      |
+/// | steps are over here, which are | this is the first host    | Settled is sent: which are not    |
 /// | shared out                     |                           |                                   |
 /// | Settled comes                  | steps that no reader has  | they leave the queue here         |
 /// |                                | begun                     |                                   |
@@ -24,6 +24,7 @@
 
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/given_steps.hpp"
 
 namespace fluvial::stage {
 
@@ -51,7 +52,7 @@ class WriterPeer {
     const ControlBlock& control_;
     std::optional<Bytes> unheard_;  ///< a message that could not be acted upon yet
     std::int64_t beat_ns_ = 0;
-    std::uint64_t told_settled_ = 0;
+    OpenSteps told_open_;
     bool told_end_ = false;
     bool heard_end_ = false;
     bool over_ = false;
