@@ -260,13 +260,37 @@ def test_what_cannot_be_written_is_refused_and_leaves_no_step(tmp_path):
         assert (step.index, step.time) == (len(wrong) + 1, 5.0)
 
 
-def test_a_series_without_a_step_leaves_nothing_of_an_earlier_one(tmp_path):
-    path = str(tmp_path / "a.h5")
-    write_steps(path)
-    with fl.open(path, "w"):
-        pass
-    with pytest.raises(FileNotFoundError):
-        fl.open(path)
+@pytest.mark.parametrize("file", ["a.h5", "a.nc", "a.nc4", "a.zarr", "a.bp"])
+def test_a_series_without_a_step_is_a_file_without_steps(tmp_path, file):
+    """Nothing of an earlier one is left, and it is read and followed as any other."""
+    path = str(tmp_path / file)
+    for values_ in [np.ones(4), None]:
+        with fl.open(path, "w") as series:
+            series.attrs["author"] = "somebody"
+            if values_ is not None:
+                with series.step() as step:
+                    step.put("x", values_)
+    assert os.listdir(tmp_path) == [file]
+    with fl.open(path) as series:
+        assert (len(series.steps), list(series), series.next()) == (0, [], None)
+        assert series.attrs["author"] == "somebody"
+    with fl.open(path, follow=True) as series:
+        assert list(series) == []
+
+
+def test_attributes_that_a_file_without_steps_cannot_have(tmp_path):
+    for file, value in [("a.nc", ["a", "b"]), ("a.nc4", ["a", "b"]), ("a.h5", "a\0b")]:
+        series = fl.open(str(tmp_path / file), "w")
+        series.attrs["author"] = value
+        with pytest.raises(fl.InvalidArgument, match="author"):
+            series.close()
+    assert {path.suffix for path in tmp_path.iterdir()} == {".writing"}  # which say why
+
+
+def test_numbered_files_of_a_series_without_a_step_are_none(tmp_path):
+    with fl.open(str(tmp_path / "a%T.h5"), "w") as series:
+        series.attrs["author"] = "somebody"
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_step_within_a_step_is_refused(tmp_path):

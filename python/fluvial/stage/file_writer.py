@@ -30,6 +30,8 @@ from ..store.zarr_output import write_own
 from .chunk_exchange import ChunkShares, exchanged
 from .file_write_step import FileWriteStep, Part, Put
 from .host_files import HostFiles, to_by_host
+from .merged_puts import joined_attributes
+from .opened_file import OpenedFile
 from .put_coordinates import PutCoordinates
 from .shared_out import SharedOut, to_aggregators
 from .take_name import take_name
@@ -94,7 +96,7 @@ class FileWriteSeries:
         self._step: FileWriteStep | None = None
         self._output: Output | None = None
         self._mark: ProgressMark | None = None
-        self._opened: tuple[str, int] | None = None
+        self._file = OpenedFile(kept=not self._numbered)
         self._closed = False
         self._ranks.run(self._take_name)
         self._hosts = HostFiles(name, self._comm, self._ranks) if by_host else None
@@ -148,6 +150,8 @@ class FileWriteSeries:
     def close(self) -> None:
         """Close the file. Collective; idempotent.
 
+        One file for all steps is made though no step was begun: it has the attributes alone.
+
         Raises
         ------
         SystemError
@@ -164,7 +168,7 @@ class FileWriteSeries:
                 "is not written; allowed: no open step. Use `with series.step() as step:`"
             )
         self._closed = True
-        self._close_file()
+        self._file.close()
         if self._hosts is not None:
             try:
                 self._ranks.run(self._hosts.close, everywhere=True)
@@ -172,6 +176,8 @@ class FileWriteSeries:
                 self._break_off(str(error))
                 raise
             self._hosts.free()
+        if self._steps == 0 and not self._numbered:
+            self._make_without_steps()
         self._ranks.run(self._end)
         if self._comm is not None:
             self._comm.Free()
@@ -190,7 +196,7 @@ class FileWriteSeries:
     def _break_off(self, why: str) -> None:
         """Close it without the others, which may be anywhere: what is collective would wait."""
         self._closed = True
-        self._close_file()
+        self._file.close()
         if self._hosts is not None:
             with contextlib.suppress(_core.Error):  # why it is broken off says more
                 self._hosts.close()
@@ -242,7 +248,7 @@ class FileWriteSeries:
             self._write_own(places, {name: put.parts[name] for name in own})
         if not places.begins:
             return
-        file = self._file_at(places.path)
+        file = self._file.at(places.path)
         for name, begin in places.begins.items():
             if name in (places.shared or {}):
                 continue
@@ -319,9 +325,7 @@ class FileWriteSeries:
                 if self._numbered:
                     path = file_of_number(self.name, put.number) + ".part"
                 pattern = os.path.basename(self.name) if self._numbered else None
-                self._output = new_output(
-                    self._engine, path, pattern, self._zarr_format, self._compression
-                )
+                self._output = self._new_output(path, pattern)
             places = self._output.lay_out(contents)
         regions = self._told.regions_by_rank
         places = self._shared_out.choose(places, contents.extents, regions)
@@ -342,6 +346,32 @@ class FileWriteSeries:
                 os.replace(path, path.removesuffix(".part"))
         self._mark.finish(number)
 
+    def _make_without_steps(self) -> None:
+        """Make a file that has the attributes of the series alone. Collective."""
+        try:
+            mine = self._ranks.run(lambda: plain(self.attrs), everywhere=True)
+            of_all = self._ranks.gather(mine)
+            self._ranks.run(lambda: self._make_of_attributes(of_all))
+        except Exception as error:
+            self._break_off(str(error))
+            raise
+
+    def _make_of_attributes(self, of_all: Sequence[Mapping[str, object]]) -> None:
+        """On the first rank."""
+        attrs = joined_attributes(of_all, "the attributes of the series")
+        assert self._mark is not None
+        with self._mark.changing():
+            output = self._new_output(self.name, None)
+            try:
+                output.make_without_steps(attrs)
+            except Exception:
+                output.discard()
+                raise
+            self._output = output
+
+    def _new_output(self, path: str, pattern: str | None) -> Output:
+        return new_output(self._engine, path, pattern, self._zarr_format, self._compression)
+
     def _end(self) -> None:
         """Close the file and say that no step follows; on the first rank."""
         try:
@@ -357,25 +387,6 @@ class FileWriteSeries:
         output, self._output = self._output, None
         if output is not None:
             output.close()
-
-    def _file_at(self, path: str) -> int:
-        """Return a descriptor of the file that is being written."""
-        if self._opened is not None and self._opened[0] == path and not self._numbered:
-            return self._opened[1]
-        self._close_file()
-        try:
-            self._opened = (path, os.open(path, os.O_RDWR | os.O_CLOEXEC))
-        except OSError as error:
-            raise _core.SystemError(
-                f"'{path}' cannot be opened: got {error.strerror}; allowed: a file that all ranks "
-                "see, on a file system that they share"
-            ) from None
-        return self._opened[1]
-
-    def _close_file(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            os.close(opened[1])
 
     def _take_name(self) -> None:
         """On the first rank."""

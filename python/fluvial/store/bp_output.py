@@ -81,15 +81,18 @@ class BpOutput:
             It cannot be written.
         """
         try:
-            if self._stream is None:
-                self._stream = _new_stream(self.path)
-                _write_attributes(self._stream, "", self._of_series)
+            self._begin_stream()
             self._stream.begin_step()
             self._write_step(f"/data/{self._number}")
             self._stream.end_step()
         except (OSError, RuntimeError, ValueError) as error:
             raise cannot_write(self.path, RuntimeError(str(error))) from error
         self._parts = {}
+
+    def _begin_stream(self) -> None:
+        if self._stream is None:
+            self._stream = _new_stream(self.path)
+            _write_attributes(self._stream, "", self._of_series)
 
     def _write_step(self, base: str) -> None:
         for path, attrs in self._layout.groups.items():
@@ -118,6 +121,23 @@ class BpOutput:
         """Close and remove the folder."""
         self.close()
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def make_without_steps(self, of_series: Mapping[str, object]) -> None:
+        """Make the folder with the attributes of the series alone.
+
+        Raises
+        ------
+        InvalidArgument
+            The format has no place for one of them.
+        SystemError
+            It cannot be written.
+        """
+        self._of_series = series_attributes(of_series, self._pattern, _core.__version__)
+        check_attributes(self._of_series, "the series")
+        try:
+            self._begin_stream()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise cannot_write(self.path, RuntimeError(str(error))) from error
 
     def close(self) -> None:
         """Close the folder. Idempotent."""

@@ -74,8 +74,7 @@ class Hdf5Output:
         check_attributes(of_series, "the series", HDF5_ATTRIBUTE_BYTES_MAX)
         layout.check_attributes(HDF5_ATTRIBUTE_BYTES_MAX)
         if self._file is None:
-            self._file = new_file(self.path)
-            set_attributes(self._file.id, of_series)
+            self._make_file(of_series)
         self._number = step.number
         self._packings = self._packings_of(layout, step.regions)
         self._by_host = _by_host(layout, step)
@@ -92,6 +91,10 @@ class Hdf5Output:
             cut=cut,
             by_host=frozenset(self._by_host),
         )
+
+    def _make_file(self, of_series: Mapping[str, object]) -> None:
+        self._file = new_file(self.path)
+        set_attributes(self._file.id, of_series)
 
     def _packings_of(
         self, layout: StepLayout, regions: Mapping[str, Sequence[Region]]
@@ -189,6 +192,25 @@ class Hdf5Output:
         self.close()
         if os.path.exists(self.path):
             os.unlink(self.path)
+
+    def make_without_steps(self, of_series: Mapping[str, object]) -> None:
+        """Make the file with the attributes of the series alone.
+
+        Raises
+        ------
+        InvalidArgument
+            HDF5 has no place for one of them.
+        SystemError
+            It cannot be written.
+        """
+        attrs = series_attributes(of_series, self._pattern, _core.__version__)
+        check_attributes(attrs, "the series", HDF5_ATTRIBUTE_BYTES_MAX)
+        try:
+            self._make_file(attrs)
+            self._extend(2 * OBJECT_BYTES_MAX)
+            self._file.create_group("data")
+        except (OSError, RuntimeError) as error:
+            raise cannot_write(self.path, error) from None
 
     def close(self) -> None:
         """Close the file. Idempotent."""

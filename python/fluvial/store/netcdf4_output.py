@@ -33,7 +33,13 @@ from .hdf5_objects import (
     space_of,
     type_of,
 )
-from .netcdf_variables import attribute_numbers, check_name, once_and_records, single_text
+from .netcdf_variables import (
+    attribute_numbers,
+    check_name,
+    check_varies,
+    once_and_records,
+    single_text,
+)
 from .output_file import cannot_write, take_room, write_at
 from .record_layout import (
     RecordLayout,
@@ -42,7 +48,7 @@ from .record_layout import (
     record_layout,
     series_attributes,
 )
-from .step_contents import Packing, Parts, Places, Region, StepContents
+from .step_contents import Packing, Parts, Places, Region, StepContents, StepSaid
 
 if TYPE_CHECKING:
     import h5py
@@ -75,6 +81,7 @@ class Netcdf4Output:
         self._scale_of_time: h5d.DatasetID | None = None
         """Where the steps have no time: then that axis has no variable."""
         self._records = 0
+        self._without_steps = False
 
     def lay_out(self, step: StepContents) -> Places:
         """Make room for a record; return where its datasets begin.
@@ -89,8 +96,8 @@ class Netcdf4Output:
         layout = record_layout(step)
         first = self._layout is None
         if self._layout is None:
+            check_varies(layout)
             self._make_file(layout, step)
-            self._layout = layout
         else:
             check_same(self._layout, layout, step.number)
         begins = self._make_room(layout)
@@ -156,8 +163,22 @@ class Netcdf4Output:
         if os.path.exists(self.path):
             os.unlink(self.path)
 
+    def make_without_steps(self, of_series: Mapping[str, object]) -> None:
+        """Make the file with the attributes of the series and an axis of time alone.
+
+        Raises
+        ------
+        InvalidArgument
+            netCDF has no place for one of them.
+        SystemError
+            It cannot be written.
+        """
+        said = StepSaid({}, of_series, {}, set())
+        self._make_file(RecordLayout({}, {}), StepContents(0, said, {}, {}, {}))
+        self._without_steps = True
+
     def close(self) -> None:
-        """Close the file; without a record it is removed. Idempotent."""
+        """Close the file; where each step has failed it is removed. Idempotent."""
         file, self._file = self._file, None
         self._stored, self._layout, self._scale_of_time = {}, None, None
         if file is None:
@@ -169,7 +190,7 @@ class Netcdf4Output:
             os.truncate(self.path, size)  # what was set aside and not needed
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
-        if self._records == 0:
+        if self._records == 0 and not self._without_steps:
             os.unlink(self.path)
 
     @property
@@ -215,6 +236,7 @@ class Netcdf4Output:
                 set_attributes(stored.dataset, said[name])
                 self._stored[name] = stored
             self._make_dimensions(layout)
+            self._layout = layout
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..describe.dates import TIME
 from .netcdf_header import RECORDS_AT, NetcdfVariable, netcdf_header, padded
-from .netcdf_variables import once_and_records
+from .netcdf_variables import check_varies, once_and_records
 from .output_file import cannot_write, take_room, write_at
 from .record_layout import RecordLayout, check_same, record_layout, series_attributes
 from .step_contents import Parts, Places, StepContents
@@ -37,6 +37,7 @@ class NetcdfOutput:
         self._begins: dict[str, int] = {}
         self._record_bytes = 0
         self._records = 0
+        self._without_steps = False
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -89,13 +90,20 @@ class NetcdfOutput:
         if os.path.exists(self.path):
             os.unlink(self.path)
 
+    def make_without_steps(self, of_series: Mapping[str, object]) -> None:
+        """Make the file with the attributes of the series and an axis of time alone."""
+        header = netcdf_header(0, {TIME: 0}, series_attributes(of_series), {})
+        take_room(self._file, self.path, len(header))
+        self._write(memoryview(header), 0)
+        self._without_steps = True
+
     def close(self) -> None:
-        """Close the file; without a record it is removed. Idempotent."""
+        """Close the file; where each step has failed it is removed. Idempotent."""
         file, self._file = self._file, -1
         if file < 0:
             return
         os.close(file)
-        if self._records == 0:
+        if self._records == 0 and not self._without_steps:
             os.unlink(self.path)
 
     @property
@@ -113,6 +121,7 @@ class NetcdfOutput:
 
     def _write_header(self, layout: RecordLayout, attrs: Mapping[str, object]) -> None:
         """Write the header, after all room for what is there once was taken."""
+        check_varies(layout)
         once, records = once_and_records(layout)
         sizes = {name: v.bytes for name, v in (once | records).items()}
         dims = {TIME: 0, **layout.dims}

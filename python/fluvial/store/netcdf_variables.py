@@ -25,7 +25,7 @@ def once_and_records(
     Raises
     ------
     InvalidArgument
-        netCDF does not have what was put, or there is nothing that changes with time.
+        netCDF does not have what was put.
     """
     for name, variable in layout.variables.items():
         _check_type(name, variable.dtype)
@@ -37,12 +37,22 @@ def once_and_records(
             )
     once = {name: v for name, v in layout.variables.items() if not v.by_record}
     records = {name: v for name, v in layout.variables.items() if v.by_record}
-    if not records:
-        raise InvalidArgument(
-            f"the first step has nothing that changes with time: got {listed(once)}; allowed: "
-            "a dataset that is no coordinate, or a time"
-        )
     return once, records
+
+
+def check_varies(layout: RecordLayout) -> None:
+    """Refuse a first step that has nothing that changes with time.
+
+    Raises
+    ------
+    InvalidArgument
+        With what it has.
+    """
+    if not any(variable.by_record for variable in layout.variables.values()):
+        raise InvalidArgument(
+            "the first step has nothing that changes with time: got "
+            f"{listed(layout.variables)}; allowed: a dataset that is no coordinate, or a time"
+        )
 
 
 def check_name(name: str, what: str) -> None:

@@ -120,5 +120,8 @@ class Output(Protocol):
     def discard(self) -> None:
         """Close and remove it."""
 
+    def make_without_steps(self, of_series: Mapping[str, object]) -> None:
+        """Make it with the attributes of the series alone; nothing was laid out in it."""
+
     def close(self) -> None:
         """Close it. Idempotent."""

@@ -30,7 +30,7 @@ from .record_layout import (
     record_layout,
     series_attributes,
 )
-from .step_contents import Parts, Places, Region, StepContents
+from .step_contents import Parts, Places, Region, StepContents, StepSaid
 
 _OF_ZARR = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 _TIMES_TOGETHER = 1024  # records of one number in a chunk
@@ -48,6 +48,7 @@ class ZarrOutput:
         self._group: Any = None
         self._layout: RecordLayout | None = None
         self._records = 0
+        self._without_steps = False
 
     def lay_out(self, step: StepContents) -> Places:
         """Make the arrays one record longer; return who writes what.
@@ -128,9 +129,26 @@ class ZarrOutput:
             shutil.rmtree(self.path, ignore_errors=True)
         self._group = self._layout = None
 
+    def make_without_steps(self, of_series: Mapping[str, object]) -> None:
+        """Make the folder with the attributes of the series, and an axis of time without records.
+
+        Raises
+        ------
+        SystemError
+            It cannot be written.
+        """
+        time = RecordVariable("float64", (), (), {}, True, np.zeros(0))
+        said = StepSaid({}, of_series, {}, set())
+        try:
+            self._make(RecordLayout({}, {TIME: time}), StepContents(0, said, {}, {}, {}))
+            self._consolidate()
+        except (OSError, RuntimeError) as error:
+            raise cannot_write(self.path, error) from error
+        self._without_steps = True
+
     def close(self) -> None:
-        """Close the folder: nothing to do; without a record it is removed. Idempotent."""
-        if self._records == 0:
+        """Close the folder: only where each step has failed it is removed. Idempotent."""
+        if self._records == 0 and not self._without_steps:
             self.discard()
 
     def _make(self, layout: RecordLayout, step: StepContents) -> None:

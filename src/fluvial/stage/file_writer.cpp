@@ -182,6 +182,20 @@ FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
     return FileWriteStep(std::move(step));
 }
 
+/// A file that has the attributes of the series alone, which are what any rank says.
+void FileWriter::State::make_without_steps(const std::vector<RankPuts>& of_all) {
+    const store::StepContents contents = merged(of_all);
+    const store::ProgressMark::Changing changing(*mark);
+    output = store::make_output(options.engine, name, {}, options.compression);
+    try {
+        output->make_without_steps(contents.of_series);
+    } catch (...) {
+        output.reset();
+        ::unlink(name.c_str());
+        throw;
+    }
+}
+
 void FileWriter::close() {
     if (state_ == nullptr || state_->closed || state_->made.inherited()) {
         return;
@@ -193,11 +207,22 @@ void FileWriter::close() {
     state.closed = true;
     try {
         const progress::Setup limited = state.limit("not all ranks closed '" + state.name + "'");
+        std::vector<RankPuts> of_all;
+        if (state.next == 0 && !state.numbered) {
+            RankPuts mine;
+            mine.of_series = state.attributes;
+            for (const Bytes& bytes : state.comm.allgather(mine.encode())) {
+                of_all.push_back(RankPuts::decode(bytes));
+            }
+        }
         mpi::agree(state.comm, [&] {
             if (state.comm.rank() != 0) {
                 return;
             }
             try {
+                if (!of_all.empty()) {
+                    state.make_without_steps(of_all);
+                }
                 if (state.output != nullptr) {
                     state.output->close();
                 }

@@ -77,6 +77,7 @@ struct FileWriter::State {
     void write_packed(const StepPlaces& places, const store::StepContents& contents,
                       FileWriteStep::State& step);
     void finish(std::uint64_t number);
+    void make_without_steps(const std::vector<RankPuts>& of_all);
     void give_up(std::uint64_t number);
 
     MadeHere made{};

@@ -341,3 +341,42 @@ TEST_CASE("a full disk is an error on all ranks, and later steps may fit") {
     REQUIRE(found.size() == 2);
     CHECK(all_of(*found[1].contents, "meshes/E/x") == field(2));
 }
+
+TEST_CASE("a series without a step is a file without steps, and numbered files are none") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "run.nc", "run%T.h5"}) {
+        for (const bool with_step : {name.ends_with(".h5"), false}) {
+            FileWriter series(folder / name, world(),
+                              {.engine = name.ends_with(".nc") ? "netcdf" : "hdf5"});
+            series.set_attributes({{"author", std::string("me")}});
+            if (with_step && name == "run.h5") {
+                FileWriteStep step = series.begin_step();
+                put_field(step);
+                step.end();
+            }
+            series.close();
+        }
+        world().barrier();
+    }
+    CHECK(folder.names() == std::vector<std::string>{"run.h5", "run.nc"});
+    for (const std::string name : {"run.h5", "run.nc"}) {
+        const auto file = store::open_file(folder / name);
+        if (name.ends_with(".h5")) {
+            CHECK(store::iterations_of(file).empty());
+        } else {
+            CHECK(file->dimensions().front().unlimited);
+            CHECK(file->dimensions().front().length == 0);
+        }
+        CHECK(file->names().empty());
+        CHECK(std::get<std::string>(file->attributes().at("author")) == "me");
+    }
+    world().barrier();
+    FileWriter series(folder / "run.h5", world());
+    series.set_attributes({{"author", text("rank ", world_rank())}});
+    if (world_size() > 1) {
+        CHECK_THROWS_WITH_AS(series.close(), doctest::Contains("two values of 'author'"),
+                             InvalidArgument);
+    } else {
+        series.close();
+    }
+}

@@ -125,13 +125,19 @@ void NetcdfClassicOutput::give_up(std::uint64_t) {
     }
 }
 
+void NetcdfClassicOutput::make_without_steps(const Attributes& of_series) {
+    make_file();
+    write_header({}, record_series_attributes(of_series));
+    without_steps_ = true;
+}
+
 void NetcdfClassicOutput::close() {
     if (file_ < 0) {
         return;
     }
     const int result = ::close(file_);
     file_ = -1;
-    if (records_ == 0) {
+    if (records_ == 0 && !without_steps_) {
         ::unlink(path_.c_str());
     } else if (result != 0) {
         throw_errno("'" + path_ + "' cannot be closed", errno);

@@ -28,6 +28,7 @@ class NetcdfClassicOutput : public Output {
     Places lay_out(const StepContents& step) override;
     void finish() override;
     void give_up(std::uint64_t number) override;
+    void make_without_steps(const Attributes& of_series) override;
     void close() override;
 
   private:
@@ -42,6 +43,7 @@ class NetcdfClassicOutput : public Output {
     std::optional<RecordLayout> layout_;  ///< of the first step
     std::map<std::string, std::uint64_t> begins_;
     std::uint64_t first_record_ = 0, record_bytes_ = 0, records_ = 0;
+    bool without_steps_ = false;
 };
 
 }  // namespace fluvial::store

@@ -64,6 +64,8 @@ class Output {
     virtual void finish() = 0;
     /// Takes a step out again that could not be written.
     virtual void give_up(std::uint64_t number) = 0;
+    /// Makes the file of a series that has attributes alone; no step was laid out.
+    virtual void make_without_steps(const Attributes& of_series) = 0;
     /// Idempotent.
     virtual void close() = 0;
 };

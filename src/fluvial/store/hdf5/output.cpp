@@ -359,6 +359,16 @@ void Hdf5Output::give_up(std::uint64_t number) {
     }
 }
 
+void Hdf5Output::make_without_steps(const Attributes& of_series) {
+    const Hdf5Session session;
+    const Attributes attributes = openpmd_series_attributes(of_series, pattern_);
+    check_attributes(attributes, "the series");
+    make_file(attributes);
+    add_room(object_bytes_max * 2);
+    group_at(file_, "data", path_);
+    flush();
+}
+
 void Hdf5Output::close() {
     if (!file_.valid()) {
         return;

@@ -21,6 +21,7 @@ class Hdf5Output : public Output {
     std::vector<std::uint64_t> place(const std::vector<PackedChunk>& chunks) override;
     void finish() override;
     void give_up(std::uint64_t number) override;
+    void make_without_steps(const Attributes& of_series) override;
     void close() override;
 
   private:
