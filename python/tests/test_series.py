@@ -233,6 +233,26 @@ def test_a_chunk_outside_its_dataset_is_refused(tmp_path, arguments, message):
         assert reader.next().names() == []
 
 
+@pytest.mark.parametrize("shape", [(2**62, 2**62), (2**60, 1, 1, 8), (2**63 - 1, 1)])
+def test_a_dataset_whose_bytes_no_number_counts_is_refused(tmp_path, shape):
+    """On every rank, as all give the same shape; the step goes on."""
+    one = np.ones((1,) * len(shape))
+    with both_ends(tmp_path) as (writer, reader):
+        with writer.step() as step:
+            for call in (
+                lambda: step.put("x", one, shape=shape),
+                lambda: step.put({"x": one, "y": one}, shape=shape),
+                lambda: step.span("x", "f8", one.shape, shape=shape),
+            ):
+                with pytest.raises(
+                    fl.InvalidArgument,
+                    match=rf"'x' is too large: got shape \({shape[0]}, .*of float64; "
+                    r"allowed: at most 9223372036854775807 bytes\. Look for",
+                ):
+                    call()
+        assert reader.next().names() == []
+
+
 def test_a_dataset_has_one_dtype_and_shape_in_a_step(tmp_path):
     with both_ends(tmp_path) as (writer, _), writer.step() as step:
         step.put("x", np.zeros(3), shape=(6,))

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fluvial/describe/attribute.hpp"
@@ -28,5 +29,9 @@ struct DatasetDescription {
     /// found when it is needed, by the dataset's layout (store/layout.hpp).
     std::vector<Chunk> chunks{};
 };
+
+/// Throws InvalidArgument unless 63 bits count the bytes of a dataset of this global shape, which
+/// has no negative extent.
+void check_size(std::string_view name, DType dtype, const Coordinates& shape);
 
 }  // namespace fluvial

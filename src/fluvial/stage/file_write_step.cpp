@@ -56,6 +56,7 @@ MutableArrayView FileWriteStep::span(const std::string& name, DType dtype, const
         throw InvalidArgument("the step has ended; put into it before end()");
     }
     check_inside(region, shape, Subject("chunk of", name));
+    check_size(name, dtype, shape);
     const auto known = step.places.find(name);
     const bool fresh = known == step.places.end();
     const std::size_t at = fresh ? step.puts.datasets.size() : known->second;

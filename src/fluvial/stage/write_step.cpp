@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/dataset.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
@@ -112,6 +113,7 @@ bool WriteStep::State::place(HandleLock::Call& call, std::span<const NamedArray>
         check_name(array.name);
         check_inside(where.region(*array.data), where.global(*array.data),
                      {"chunk of", array.name});
+        check_size(array.name, array.data->dtype, where.global(*array.data));
         bytes += bytes_of(array);
     }
     Writer::State& w = *writer;
