@@ -253,6 +253,20 @@ def test_a_dataset_whose_bytes_no_number_counts_is_refused(tmp_path, shape):
         assert reader.next().names() == []
 
 
+@pytest.mark.parametrize("name", ["", "/x", "x/", "a//b", "a/./b", "a\0b"])
+def test_a_name_that_no_file_takes_is_refused_by_streams_too(tmp_path, name):
+    with both_ends(tmp_path) as (writer, reader):
+        with writer.step() as step:
+            for call in (
+                lambda: step.put(name, np.ones(1)),
+                lambda: step.put({"x": np.ones(1), name: np.ones(1)}),
+                lambda: step.span(name, "f8", (1,)),
+            ):
+                with pytest.raises(fl.InvalidArgument, match=r"single slashes|has a NUL"):
+                    call()
+        assert reader.next().names() == []
+
+
 def test_a_dataset_has_one_dtype_and_shape_in_a_step(tmp_path):
     with both_ends(tmp_path) as (writer, _), writer.step() as step:
         step.put("x", np.zeros(3), shape=(6,))

@@ -30,6 +30,10 @@ struct DatasetDescription {
     std::vector<Chunk> chunks{};
 };
 
+/// Throws InvalidArgument unless a dataset can have this name in streams and files: words with
+/// single slashes between them, none of them ".", without a NUL.
+void check_dataset_name(std::string_view name);
+
 /// Throws InvalidArgument unless 63 bits count the bytes of a dataset of this global shape, which
 /// has no negative extent.
 void check_size(std::string_view name, DType dtype, const Coordinates& shape);

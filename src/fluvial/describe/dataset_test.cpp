@@ -20,3 +20,17 @@ TEST_CASE("63 bits count the bytes of a dataset") {
     CHECK_THROWS_AS(check_size("x", DType::Int16, {large, large}), InvalidArgument);
     CHECK_THROWS_AS(check_size("x", DType::UInt8, {2 * large, 2 * large}), InvalidArgument);
 }
+
+TEST_CASE("a dataset has a name that files have") {
+    for (const char* const name : {"x", "meshes/E/x", "a.b/..c", " ", "é"}) {
+        CHECK_NOTHROW(check_dataset_name(name));
+    }
+    for (const char* const name : {"", "/", "/x", "x/", "a//b", ".", "./x", "a/./b", "a/."}) {
+        CAPTURE(name);
+        CHECK_THROWS_WITH_AS(check_dataset_name(name),
+                             doctest::Contains("words with single slashes between them"),
+                             InvalidArgument);
+    }
+    CHECK_THROWS_WITH_AS(check_dataset_name(std::string_view("a\0b", 3)),
+                         doctest::Contains("has a NUL"), InvalidArgument);
+}

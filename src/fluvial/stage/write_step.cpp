@@ -35,10 +35,11 @@ std::uint64_t bytes_of(const NamedArray& array) {
 }
 
 void check_name(std::string_view name) {
-    if (name.empty() || name.size() > 4096) {
+    if (name.size() > 4096) {
         throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
                                       "1 to 4096 bytes", ""});
     }
+    check_dataset_name(name);
 }
 
 /// A put that end() waits for: the turn is elsewhere while it copies.

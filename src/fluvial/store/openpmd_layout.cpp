@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/dataset.hpp"
 #include "fluvial/describe/group_attributes.hpp"
 
 namespace fluvial::store {
@@ -124,16 +125,8 @@ Attributes typed(Attributes attributes) {
 }
 
 void check_name(const std::string& name, const std::set<std::string>& names) {
-    if (name.find('\0') != std::string::npos) {
-        throw InvalidArgument(Problem{"the name of a dataset has a NUL, at which HDF5 would end it",
-                                      "'" + name + "'", "any other characters", "Leave it out"});
-    }
+    check_dataset_name(name);
     const Words parts = parts_of(name);
-    if (among(parts, "") || among(parts, ".")) {
-        throw InvalidArgument(Problem{"a dataset of a file cannot be called that", "'" + name + "'",
-                                      "words with single slashes between them",
-                                      "For example 'meshes/E/x'"});
-    }
     for (std::size_t end = 1; end < parts.size(); ++end) {
         const std::string above = joined(parts, end);
         if (names.contains(above)) {
