@@ -284,8 +284,10 @@ def test_what_is_used_after_its_end_says_so(tmp_path):
                 writer.step()
             with pytest.raises(fl.InvalidArgument, match="a step is open"):
                 writer.close()
-        with pytest.raises(fl.InvalidArgument, match="step has ended"):
+        with pytest.raises(fl.InvalidArgument, match=r"step has ended.*before it ends$"):
             ended.put("x", np.zeros(3))
+        with pytest.raises(fl.InvalidArgument, match=r"ended already.*one end of each step$"):
+            ended.__exit__(None)
         old = reader.next()
         dataset = old["x"]
         with pytest.raises(fl.InvalidArgument, match="'y'; allowed: x"):

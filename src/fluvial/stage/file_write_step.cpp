@@ -53,7 +53,7 @@ MutableArrayView FileWriteStep::span(const std::string& name, DType dtype, const
                                      const Coordinates& shape, const Attributes& attributes) {
     State& step = *state_;
     if (step.ended) {
-        throw InvalidArgument("the step has ended; put into it before end()");
+        throw InvalidArgument("the step has ended; put everything before it ends");
     }
     check_inside(region, shape, Subject("chunk of", name));
     check_size(name, dtype, shape);

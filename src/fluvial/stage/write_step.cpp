@@ -79,8 +79,8 @@ bool WriteStep::accepted() const {
 void WriteStep::State::check_open() const {
     if (ended) {
         throw InvalidArgument(Problem{"the step has ended", text("step ", step),
-                                      "a step between begin and end",
-                                      "Put everything before end()"});
+                                      "a step that has not ended",
+                                      "Put everything before it ends"});
     }
 }
 
@@ -277,7 +277,7 @@ std::shared_ptr<const void> WriteStep::keep_spans() const {
 void WriteStep::State::finish(bool spoiled) {
     if (ended) {
         throw InvalidArgument(
-            Problem{"the step has ended already", text("step ", step), "one end() a step", ""});
+            Problem{"the step has ended already", text("step ", step), "one end of each step", ""});
     }
     ended = true;
     Writer::State& w = *writer;
