@@ -184,11 +184,13 @@ def test_bool_is_uint8_as_in_a_stream(tmp_path, name):
         step.put("mask", mask[:, ::-1])
         step.put("all", np.broadcast_to(np.True_, (2, 3)))
         step.put({"one": np.True_, "list": [True, False]})
+        step.span("span", bool, (2, 2), shape=(2, 2))[...] = [[True, False], [False, True]]
     with fl.open(str(tmp_path / name)) as file:
         (step,) = file
         assert step["mask"].dtype == np.uint8
         np.testing.assert_array_equal(step["mask"].read(), mask[:, ::-1])
         np.testing.assert_array_equal(step["all"].read(), np.ones((2, 3)))
+        np.testing.assert_array_equal(step["span"].read(), [[1, 0], [0, 1]])
         assert step["one"].read() == 1
         np.testing.assert_array_equal(step["list"].read(), [1, 0])
 

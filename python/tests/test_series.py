@@ -168,6 +168,21 @@ def test_a_span_is_written_in_place(tmp_path):
     span[...] = 2
 
 
+def test_a_span_of_bool_is_uint8_as_what_is_put(tmp_path):
+    with both_ends(tmp_path) as (writer, reader):
+        with writer.step() as step:
+            span = step.span("mask", bool, (2,), shape=(4,))
+            assert span.dtype == np.bool_
+            span[...] = [True, False]
+            step.span("one", np.bool_, ())[...] = True
+            step.put("mask", np.array([False, True]), offset=2, shape=4)
+        step = reader.next()
+        assert step["mask"].dtype == np.uint8
+        np.testing.assert_array_equal(step["mask"].read(), [1, 0, 0, 1])
+        assert step["one"].read() == 1
+        assert writer.stats["bytes_in_place"] == 3
+
+
 def test_time_steps_and_series_carry_their_words(tmp_path):
     with both_ends(tmp_path) as (writer, reader):
         writer.attrs["openPMD"] = "1.1.0"

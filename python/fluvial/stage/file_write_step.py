@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_dtype, to_ints, to_text
+from ..base.arguments import to_ints, to_text
 from ..base.messages import shown
 from ..describe.attributes import plain
 from ..store.step_contents import Extent
-from .put_arguments import Named, Said, as_put, refuse_array
+from .put_arguments import Named, Said, as_put, as_span, refuse_array
 from .put_coordinates import PutCoordinates
 
 _DTYPES = {
@@ -174,10 +174,11 @@ class FileWriteStep:
         attrs: Mapping[str, object] | None = None,
     ) -> np.ndarray:
         """Return an array to fill before the step ends, as `WriteStep.span`."""
-        like = np.broadcast_to(np.zeros((), to_dtype(dtype)), to_ints(count, "count"))
+        asked, stored = as_span(dtype)
+        like = np.broadcast_to(np.zeros((), stored), to_ints(count, "count"))
         chunk = self._checked(name, like, offset, shape, attrs)
         self._keep(chunk)
-        return chunk.part.array
+        return chunk.part.array.view(asked) if asked.kind == "b" else chunk.part.array
 
     def _keep(self, chunk: _Chunk) -> None:
         said = self._series.attributes_of(chunk.name, chunk.attrs)

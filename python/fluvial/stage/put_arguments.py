@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..base.arguments import to_array, to_mapping, without_mask, wrong_type
+from ..base.arguments import to_array, to_dtype, to_mapping, without_mask, wrong_type
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
 from ..describe.storage_attributes import plain_attributes
@@ -55,6 +55,12 @@ def as_puts(
         if own:
             said[name] = plain(own)
     return made, said
+
+
+def as_span(dtype: npt.DTypeLike) -> tuple[np.dtype, np.dtype]:
+    """Return the dtype of an array to fill, and that of its dataset: bool is uint8, as in a put."""
+    asked = to_dtype(dtype)
+    return asked, np.dtype(np.uint8) if asked.kind == "b" else asked
 
 
 def refuse_array(array: object) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.arguments import to_dtype, to_float
+from ..base.arguments import to_float
 from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, to_iteration, with_groups
 from ..mpi.communicator import Communicator
 from .full_disk import FullDisk
-from .put_arguments import Named, as_put, as_puts, refuse_array
+from .put_arguments import Named, as_put, as_puts, as_span, refuse_array
 
 
 class WriteStep:
@@ -125,11 +125,13 @@ class WriteStep:
         name, offset, shape, attrs
             As for `put`; `shape` is `count` unless given.
         dtype
-            Of the dataset.
+            Of the dataset; bool is uint8 to readers, as it is from `put`.
         count
             Shape of the chunk.
         """
-        return self._core.span(name, to_dtype(dtype).name, count, offset, shape, plain(attrs))
+        asked, stored = as_span(dtype)
+        span = self._core.span(name, stored.name, count, offset, shape, plain(attrs))
+        return span.view(asked) if asked.kind == "b" else span
 
     def __enter__(self) -> Self:
         return self
