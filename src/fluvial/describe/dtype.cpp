@@ -10,14 +10,19 @@ constexpr std::array<std::string_view, dtype_count> names = {
 };
 constexpr std::array<std::uint8_t, dtype_count> sizes = {1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16};
 
+/// A program in C++ may make a dtype of any number.
+std::size_t position_of(DType dtype) {
+    return static_cast<std::size_t>(dtype_from_number(static_cast<int>(dtype)));
+}
+
 }  // namespace
 
 std::size_t size_of(DType dtype) {
-    return sizes.at(static_cast<std::size_t>(dtype));
+    return sizes[position_of(dtype)];
 }
 
 std::string_view name_of(DType dtype) {
-    return names.at(static_cast<std::size_t>(dtype));
+    return names[position_of(dtype)];
 }
 
 DType dtype_from_name(std::string_view name) {

@@ -54,6 +54,9 @@ TEST_CASE("numbers in the staging format never change") {
     CHECK(static_cast<int>(DType::Float64) == 10);
     CHECK(static_cast<int>(DType::Complex128) == 12);
     CHECK_THROWS_AS(dtype_from_number(-1), InvalidArgument);
+    CHECK_THROWS_WITH_AS(size_of(static_cast<DType>(99)), doctest::Contains("got 99"),
+                         InvalidArgument);
+    CHECK_THROWS_AS(name_of(static_cast<DType>(99)), InvalidArgument);
     CHECK_THROWS_WITH_AS(dtype_from_number(dtype_count), doctest::Contains("0 to 12"),
                          InvalidArgument);
 }

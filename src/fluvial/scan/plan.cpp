@@ -92,6 +92,17 @@ void check_axis(int axis, const Selection& selection, std::size_t entries, const
     }
 }
 
+/// Of the enumerators from 0 to `last`.
+template <class Choice>
+void check_choice(const char* option, Choice value, Choice last, const char* names) {
+    if (value > last) {
+        throw InvalidArgument(Problem{text(option, " of a scan is none of its values"),
+                                      text("number ", static_cast<int>(value)),
+                                      text("0 to ", static_cast<int>(last), ": ", names),
+                                      "Name the enumerator"});
+    }
+}
+
 /// What the environment of this rank says: each has its own.
 void look_at_environment(const Options& options, Plan& plan) {
     plan.access = permitted(options.access);
@@ -103,6 +114,9 @@ void look_at_environment(const Options& options, Plan& plan) {
 
 /// This rank's part of the plan, as far as no other rank matters.
 void plan_alone(const Request& request, const Options& options, Plan& plan) {
+    check_choice("mode", options.mode, Options::Mode::Independent, "Collective, Independent");
+    check_choice("shuffle", options.shuffle, Options::Shuffle::ToAll, "Common, ToOne, ToAll");
+    check_choice("access", options.access, Options::Access::InPlace, "Chosen, Copy, InPlace");
     look_at_environment(options, plan);
     const Coordinates shape = common_shape(request);
     RankRequest rank_request{request.selection.value_or(select(whole(shape))), request.weights,

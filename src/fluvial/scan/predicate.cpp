@@ -91,6 +91,13 @@ void check_comparable(DType dtype, double bound, const std::string& what) {
 }
 
 Predicate compare(int input, Comparison comparison, double bound) {
+    if (comparison > Comparison::NotEqual) {
+        throw InvalidArgument(Problem{"no such comparison",
+                                      text("number ", static_cast<int>(comparison)),
+                                      "0 to 5: Less, LessEqual, Greater, GreaterEqual, Equal, "
+                                      "NotEqual",
+                                      "Name the enumerator"});
+    }
     auto holds = [=](std::span<const ArrayView> inputs, const Region&,
                      std::span<std::uint8_t> mask) {
         if (input < 0 || input >= static_cast<int>(inputs.size())) {

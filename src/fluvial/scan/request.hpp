@@ -56,8 +56,8 @@ struct Predicate {
 
 /// input < bound, and so on. NaN compares false.
 enum class Comparison : std::uint8_t { Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual };
-/// Throws InvalidArgument, when it is asked, for integers of 64 bits and a bound that float64 does
-/// not tell from its neighbours.
+/// Throws InvalidArgument for a comparison that is none; and, when it is asked, for integers of 64
+/// bits and a bound that float64 does not tell from its neighbours.
 Predicate compare(int input, Comparison comparison, double bound);
 /// Throws so at once, for elements of this dtype. `what` opens the message.
 void check_comparable(DType dtype, double bound, const std::string& what);

@@ -270,6 +270,19 @@ TEST_CASE("bad requests name the value, what is allowed and the remedy") {
     options.buffer_bytes = 0;
     options.threads = -1;
     CHECK(refused(good, options).find("threads") != std::string::npos);
+    options = {};
+    options.mode = static_cast<Options::Mode>(2);
+    CHECK(refused(good, options)
+              .find("mode of a scan is none of its values: got number 2; "
+                    "allowed: 0 to 1: Collective, Independent") == 0);
+    options = {};
+    options.shuffle = static_cast<Options::Shuffle>(99);
+    CHECK(refused(good, options).find("Common, ToOne, ToAll") != std::string::npos);
+    options = {};
+    options.access = static_cast<Options::Access>(3);
+    CHECK(refused(good, options).find("Chosen, Copy, InPlace") != std::string::npos);
+    CHECK_THROWS_WITH_AS(compare(0, static_cast<Comparison>(6), 1.0),
+                         doctest::Contains("got number 6; allowed: 0 to 5"), InvalidArgument);
 }
 
 TEST_CASE("a rank that is slow is helped, and every element counts once") {

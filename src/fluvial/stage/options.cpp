@@ -61,6 +61,7 @@ constexpr std::array<Named<FullPolicy>, 4> full_policies = {
      {"discard-newest", FullPolicy::DiscardNewest},
      {"discard-oldest", FullPolicy::DiscardOldest},
      {"spill", FullPolicy::Spill}}};
+constexpr std::span disk_policies = std::span(full_policies).first<3>();  // all but Spill
 constexpr std::array<Named<StepsTo>, 3> steps_to_names = {{{"all", StepsTo::All},
                                                            {"round-robin", StepsTo::RoundRobin},
                                                            {"on-demand", StepsTo::OnDemand}}};
@@ -100,6 +101,22 @@ Choice choose(const char* option, const std::string& name, std::span<const Named
                                   did_you_mean(name, known)});
 }
 
+/// Of a program in C++, where a choice is a number; `choices` are those that it may make.
+template <class Choice>
+void check_choice(const char* option, Choice value, std::span<const Named<Choice>> choices) {
+    if (std::ranges::find(choices, value, &Named<Choice>::second) != choices.end()) {
+        return;
+    }
+    std::string allowed;
+    for (const auto& [name, choice] : choices) {
+        allowed +=
+            text(allowed.empty() ? "" : ", ", static_cast<std::uint32_t>(choice), " (", name, ")");
+    }
+    throw InvalidArgument(Problem{text(option, " is none of its values"),
+                                  text("number ", static_cast<std::uint32_t>(value)), allowed,
+                                  "Name the enumerator"});
+}
+
 /// `option`, or else what the environment says, or else `otherwise`.
 std::string chosen(const std::string& option, const char* variable, const char* otherwise) {
     if (!option.empty()) {
@@ -113,6 +130,10 @@ std::string chosen(const std::string& option, const char* variable, const char* 
 
 void validate(const std::string& name, const WriterOptions& options) {
     check_name(name);
+    check_choice<FullPolicy>("full", options.full, full_policies);
+    check_choice<FullPolicy>("on_full_disk", options.on_full_disk, disk_policies);
+    check_choice<StepsTo>("steps_to", options.steps_to, steps_to_names);
+    check_choice<StalledPolicy>("on_stalled_reader", options.on_stalled_reader, stalled_policies);
     if (options.queue_steps < 1 || options.queue_steps > queue_steps_max) {
         throw InvalidArgument(Problem{"queue_steps is out of range", text(options.queue_steps),
                                       text("1 to ", queue_steps_max),
@@ -179,6 +200,7 @@ void validate(const std::string& name, const WriterOptions& options) {
 
 void validate(const std::string& name, const ReaderOptions& options) {
     check_name(name);
+    check_choice<Start>("start", options.start, starts);
     if (!options.resume.empty()) {
         if (options.start == Start::Observe) {
             throw InvalidArgument(Problem{"a reader that looks on cannot resume",
@@ -203,9 +225,8 @@ FullPolicies full_policies_from_name(const std::string& name) {
     FullPolicies policies;
     policies.queue = choose<FullPolicy>("full", name.substr(0, comma), full_policies);
     if (comma != std::string::npos) {
-        const std::span on_disk = std::span(full_policies).first<3>();  // all but Spill
         policies.disk =
-            choose<FullPolicy>("full, on a full disk,", name.substr(comma + 1), on_disk);
+            choose<FullPolicy>("full, on a full disk,", name.substr(comma + 1), disk_policies);
     }
     return policies;
 }

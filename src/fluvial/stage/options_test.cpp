@@ -54,6 +54,25 @@ TEST_CASE("a value out of range is named with its option and what is allowed") {
                   "0.2 to 1e7 s");
 }
 
+TEST_CASE("a choice that there is not is named with those that there are") {
+    check_refused([](auto& o) { o.full = static_cast<FullPolicy>(99); }, "full is", "got number 99",
+                  "0 (block), 1 (discard-newest), 2 (discard-oldest), 3 (spill)");
+    check_refused(
+        [](auto& o) {
+            o.full = FullPolicy::Spill;
+            o.on_full_disk = FullPolicy::Spill;
+        },
+        "on_full_disk is", "got number 3", "0 (block), 1 (discard-newest), 2 (discard-oldest).");
+    check_refused([](auto& o) { o.steps_to = static_cast<StepsTo>(3); }, "steps_to is",
+                  "got number 3", "0 (all), 1 (round-robin), 2 (on-demand)");
+    check_refused([](auto& o) { o.on_stalled_reader = static_cast<StalledPolicy>(2); },
+                  "on_stalled_reader is", "got number 2", "0 (evict), 1 (wait)");
+    for (const Start start : {static_cast<Start>(77), Start::At}) {
+        CHECK_THROWS_WITH_AS(validate("melt", ReaderOptions{.start = start}),
+                             doctest::Contains("start is none of its values"), InvalidArgument);
+    }
+}
+
 TEST_CASE("a reader's options are checked likewise") {
     CHECK_THROWS_AS(validate("melt", ReaderOptions{.rendezvous_timeout_s = -1}), InvalidArgument);
     CHECK_THROWS_AS(validate("melt", ReaderOptions{.step_timeout_s = std::nan("")}),

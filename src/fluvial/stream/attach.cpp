@@ -278,6 +278,12 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
     const auto validate = [&] {
         const Association& association = stream.options.association;
+        if (association.kind > Association::Kind::Choice) {
+            throw InvalidArgument(Problem{"the kind of an association is none of its values",
+                                          text("number ", static_cast<int>(association.kind)),
+                                          "0 to 3: Nearest, RoundRobin, MostRoom, Choice",
+                                          "Use Association::nearest() and the like"});
+        }
         if (produces(role) && association.kind == Association::Kind::Choice &&
             !association.choose) {
             throw InvalidArgument(Problem{"the function that chooses a consumer is missing",

@@ -40,6 +40,14 @@ void check_stall_timeout(double seconds) {
 
 /// Throws on all ranks alike.
 void check_roles(const mpi::Comm& everybody, Role role) {
+    mpi::agree(everybody, [&] {
+        if (role > Role::Both) {
+            throw InvalidArgument(Problem{"the role in a channel is none of its values",
+                                          text("number ", static_cast<int>(role)),
+                                          "0 to 3: None, Producer, Consumer, Both",
+                                          "Name the enumerator"});
+        }
+    });
     const bool produced = everybody.any(produces(role));
     if (everybody.any(consumes(role)) && produced) {
         return;

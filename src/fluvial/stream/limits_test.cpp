@@ -207,8 +207,14 @@ TEST_CASE("numbers that make no sense are refused on all ranks") {
         CHECK_THROWS_WITH_AS(world_channel(Role::Both, {.dead_after_s = dead_after_s}),
                              doctest::Contains("dead_after_s"), InvalidArgument);
     }
+    CHECK_THROWS_WITH_AS(world_channel(world_rank() == 0 ? static_cast<Role>(99) : Role::Both),
+                         doctest::Contains("got number 99; allowed: 0 to 3"), InvalidArgument);
     Channel channel =
         world_channel(Role::Both, {.timeout_s = std::numeric_limits<double>::infinity()});
+    StreamOptions unknown = whole_numbers();
+    unknown.association.kind = static_cast<Association::Kind>(4);
+    CHECK_THROWS_WITH_AS(Stream(channel, unknown), doctest::Contains("kind of an association"),
+                         InvalidArgument);
     for (const double latency_s : {-1e-3, nan, 1e30, std::numeric_limits<double>::infinity()}) {
         StreamOptions options = whole_numbers();
         options.latency_s = latency_s;
