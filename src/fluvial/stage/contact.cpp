@@ -64,7 +64,20 @@ std::string prefix_of(int other) {
     return text("host", other, '.');
 }
 
-Contact host_of(std::map<std::string, std::string>& fields, const std::string& prefix) {
+move::Endpoint endpoint_in(const std::string& path, const std::string& said) {
+    try {
+        return move::endpoint_of(said);
+    } catch (const InvalidArgument&) {
+        throw InvalidArgument(Problem{path + " names what is no address of a network",
+                                      "'" + said + "'",
+                                      "\"10.77.0.1:40123\" or \"[fd00::1]:40123\"",
+                                      "The contact is damaged: start the writer again, or get the "
+                                      "original from its owner"});
+    }
+}
+
+Contact host_of(std::map<std::string, std::string>& fields, const std::string& prefix,
+                const std::string& path) {
     Contact contact;
     contact.host = fields[prefix + "host"];
     contact.boot_id = fields[prefix + "boot_id"];
@@ -73,7 +86,7 @@ Contact host_of(std::map<std::string, std::string>& fields, const std::string& p
     contact.socket = fields[prefix + "socket"];
     std::istringstream endpoints(fields[prefix + "addresses"]);
     for (std::string endpoint; std::getline(endpoints, endpoint, ',');) {
-        contact.endpoints.push_back(move::endpoint_of(endpoint));
+        contact.endpoints.push_back(endpoint_in(path, endpoint));
     }
     std::istringstream ranks(fields[prefix + "ranks"]);
     for (std::string rank; std::getline(ranks, rank, ',');) {
@@ -118,9 +131,9 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
     if (!complete) {
         return std::nullopt;
     }
-    Contact contact = host_of(fields, "");
+    Contact contact = host_of(fields, "", path);
     for (int other = 1; fields.count(prefix_of(other) + "host") != 0; ++other) {
-        contact.others.push_back(host_of(fields, prefix_of(other)));
+        contact.others.push_back(host_of(fields, prefix_of(other), path));
     }
     std::size_t bytes = 0;
     const std::string& key = fields["key"];

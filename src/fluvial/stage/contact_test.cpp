@@ -235,13 +235,20 @@ TEST_CASE("addresses that are none are refused") {
     const std::string content = content_of(folder.file());
     const auto addresses = content.find("addresses=") + 10;
     for (const char* bad : {"10.77.0.1", "10.77.0.1:0", "10.77.0.1:70000", "host:40123",
-                            "[fd00::1:40123", ":40123"}) {
+                            "[fd00::1:40123", ":40123", ""}) {
         std::string changed = content;
-        changed.insert(addresses, bad);
+        changed.insert(addresses, text(bad, ",10.77.0.1:40123,"));
         std::ofstream(folder.file(), std::ios::trunc) << changed;
-        CHECK_THROWS_WITH_AS(read_contact(folder.file()),
-                             doctest::Contains("no address of a network"), InvalidArgument);
+        CHECK_THROWS_WITH_AS(
+            read_contact(folder.file()),
+            doctest::Contains(text(folder.file(), " names what is no address of a network: got '",
+                                   bad, "'; allowed: ")
+                                  .c_str()),
+            InvalidArgument);
     }
+    CHECK_THROWS_WITH_AS(contact_from_text(content.substr(0, addresses) + std::string(1000, 'a') +
+                                           content.substr(addresses)),
+                         doctest::Contains("the option contact names what"), InvalidArgument);
 }
 
 TEST_CASE("a living writer on another host of the same name is not one from before a reboot") {
