@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/formats.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -52,6 +55,23 @@ TEST_CASE("what is none of the formats is refused, listing them") {
     CHECK_THROWS_WITH_AS(open(""), doctest::Contains("an empty file"), InvalidArgument);
     CHECK_THROWS_WITH_AS(open_file("/proc"), doctest::Contains("a directory"), InvalidArgument);
     CHECK_THROWS_AS(open_file("/nowhere/t.nc"), SystemError);
+}
+
+TEST_CASE("folders that Python reads are refused with the way to read them") {
+    const std::string path = text("/tmp/fluvial-formats-folder-", ::getpid());
+    for (const auto& [mark, kind] : {std::pair("zarr.json", "Zarr"), std::pair(".zgroup", "Zarr"),
+                                     std::pair("md.idx", "BP")}) {
+        std::filesystem::create_directory(path);
+        std::ofstream(path + "/" + mark) << "{}";
+        CHECK_THROWS_WITH_AS(open_file(path), doctest::Contains(text("a folder of ", kind).c_str()),
+                             InvalidArgument);
+        CHECK_THROWS_WITH_AS(
+            open_file(path),
+            doctest::Contains(
+                text("Python reads it: fluvial.open('", path, "'); and `fluvial pipe").c_str()),
+            InvalidArgument);
+        std::filesystem::remove_all(path);
+    }
 }
 
 TEST_CASE("a pipe is refused at once, though no process writes into it") {

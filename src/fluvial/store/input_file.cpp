@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/input_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <initializer_list>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,6 +15,29 @@
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::store {
+namespace {
+
+bool is_folder_of(const std::string& path, std::initializer_list<const char*> marks) {
+    std::error_code error;
+    return std::any_of(marks.begin(), marks.end(), [&](const char* mark) {
+        return std::filesystem::is_regular_file(std::filesystem::path(path) / mark, error);
+    });
+}
+
+[[noreturn]] void refuse_folder(const std::string& path) {
+    const bool zarr = is_folder_of(path, {"zarr.json", ".zgroup", ".zarray", ".zmetadata"});
+    if (!zarr && !is_folder_of(path, {"md.idx"})) {
+        throw InvalidArgument(
+            Problem{"cannot read '" + path + "'", "a directory", "a regular file", ""});
+    }
+    throw InvalidArgument(
+        Problem{"cannot read '" + path + "'", text("a folder of ", zarr ? "Zarr" : "BP (ADIOS2)"),
+                "files of HDF5, netCDF and raw numbers, as C++ reads",
+                text("Python reads it: fluvial.open('", path, "'); and `fluvial pipe ", path,
+                     " copy.h5` makes a file for C++")});
+}
+
+}  // namespace
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
     // A pipe would wait for its writer; it is refused below. Files do not mind.
@@ -27,9 +53,11 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
     }
     if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode)) {
         ::close(descriptor_);
-        throw InvalidArgument(Problem{"cannot read '" + path_ + "'",
-                                      S_ISDIR(facts.st_mode) ? "a directory" : "no regular file",
-                                      "a regular file", ""});
+        if (S_ISDIR(facts.st_mode)) {
+            refuse_folder(path_);
+        }
+        throw InvalidArgument(
+            Problem{"cannot read '" + path_ + "'", "no regular file", "a regular file", ""});
     }
     size_ = static_cast<std::uint64_t>(facts.st_size);
     device_ = static_cast<std::uint64_t>(facts.st_dev);
