@@ -127,6 +127,69 @@ def test_dates_of_other_calendars_are_counted_in_them(folder):
         assert [step.time for step in series] == dates
 
 
+UNITS = {"s": 1.0, "fs": 1e-15, "days": 86400.0, "Days since 2000-01-01": 86400.0, "strides": None}
+
+
+def write_units(name, units):
+    write_dates(name, np.array([0.0, 6.0]))
+    with xr.open_dataset(name, decode_cf=False) as found:
+        made = found.load()
+    made["time"].attrs = {"units": units, "long_name": "when"}
+    if "since" in units:
+        made["time"].attrs["calendar"] = "noleap"
+    made.to_netcdf(name, unlimited_dims="time")
+
+
+@pytest.mark.parametrize("options", [{}, {"datasets": "t"}], ids=["all", "one dataset"])
+@pytest.mark.parametrize("way", [["m.h5"], ["m.bp"], ["m.zarr"], ["stream"], ["o.h5", "o%T.h5"]])
+@pytest.mark.parametrize("units", UNITS)
+def test_numbers_keep_their_units(folder, units, way, options):
+    write_units("s.nc", units)
+    raw = {"reading": {"decode": False}}
+    with fl.open("s.nc", decode=False) as source:
+        said = dict(source.steps[1].attrs)
+    expected = {"time": 6.0, "timeUnits": units, "timeUnitSI": UNITS[units]}
+    if UNITS[units] is None:
+        del expected["timeUnitSI"]
+    if "since" in units:
+        expected["timeCalendar"] = "noleap"
+    assert said == expected
+    pipe_through("s.nc", [*map(installed, way), "back.nc"], **raw, **options)
+    with fl.open("back.nc", decode=False) as back:
+        assert dict(back.steps[1].attrs) == expected | (
+            {"dt": 1.0} if way[0].endswith(("h5", "bp")) else {}
+        )
+        assert back["time"].attrs["units"] == units
+    if way[-1].endswith("h5"):
+        with fl.open(way[-1]) as iterations:
+            assert iterations.steps[1].attrs.items() >= expected.items()
+
+
+@pytest.mark.parametrize("target", [*RECORDS, *ITERATIONS])
+def test_a_step_written_with_the_attributes_of_another_keeps_its_units(folder, target):
+    write_units("s.nc", "fs")
+    with fl.open("s.nc") as source, fl.open(installed(target), "w") as series:
+        for step in source:
+            with series.step(attrs=step.attrs) as written:
+                written.put("t", step["t"].read())
+    with fl.open(target) as series:
+        assert [step.attrs["timeUnits"] for step in series] == ["fs", "fs"]
+        assert [step.attrs["timeUnitSI"] for step in series] == [1e-15, 1e-15]
+
+
+def test_units_are_those_of_the_source_that_says_the_time(folder):
+    write_units("s.nc", "fs")
+    with fl.open("no.h5", "w") as series:
+        for index in range(2):
+            with series.step(time=3.0 * index, attrs={"timeUnitSI": 0.5}) as step:
+                step.put("u", np.zeros(2))
+    fl.pipe(["no.h5", "s.nc"], "both.h5", datasets=["u", "t"])
+    with fl.open("both.h5") as series:
+        attrs = series.steps[1].attrs
+        assert (attrs["time"], attrs["timeUnitSI"]) == (3.0, 0.5)
+        assert "timeUnits" not in attrs
+
+
 def test_what_is_no_date_is_nan(folder):
     write_dates("d.nc", np.array(["2000-01-01", "NaT"], "M8[ns]"))
     fl.pipe("d.nc", "d.h5")

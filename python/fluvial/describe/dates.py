@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,53 @@ TIME = "time"
 UNITS = "seconds since 1970-01-01"
 SINCE = {"units": UNITS, "calendar": "proleptic_gregorian"}
 """Attributes of such seconds, for dates of NumPy."""
+
+
+_UNIT, _CALENDAR = "timeUnits", "timeCalendar"
+OF_TIME = frozenset({_UNIT, _CALENDAR, "timeUnitSI"})
+"""Attributes of a step that say how its time counts: as a coordinate says it, and openPMD."""
+
+_SECONDS = {
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("ps", "picosecond", "picoseconds"), 1e-12),
+    **dict.fromkeys(("fs", "femtosecond", "femtoseconds"), 1e-15),
+    **dict.fromkeys(("as", "attosecond", "attoseconds"), 1e-18),
+}
+
+
+def step_attributes(of_coordinate: Mapping[str, object]) -> dict[str, object]:
+    """Return what a step says of its time where a coordinate has these attributes.
+
+    >>> step_attributes({"units": "fs", "long_name": "delay"})
+    {'timeUnits': 'fs', 'timeUnitSI': 1e-15}
+    """
+    units, calendar = of_coordinate.get("units"), of_coordinate.get("calendar")
+    if not isinstance(units, str) or not units:
+        return {}
+    said: dict[str, object] = {_UNIT: units}
+    if isinstance(calendar, str):
+        said[_CALENDAR] = calendar
+    word = units.partition(" since ")[0].strip()
+    seconds = _SECONDS.get(word if len(word) < 3 else word.lower())
+    return said if seconds is None else {**said, "timeUnitSI": seconds}
+
+
+def coordinate_attributes(of_step: Mapping[str, object]) -> dict[str, object]:
+    """Return the attributes of a coordinate of time: what `step_attributes` was given.
+
+    >>> coordinate_attributes({"time": 6.0, "timeUnits": "fs", "timeUnitSI": 1e-15})
+    {'units': 'fs'}
+    """
+    names = {"units": _UNIT, "calendar": _CALENDAR}
+    if _UNIT not in of_step:
+        return {}
+    return {name: of_step[said] for name, said in names.items() if said in of_step}
 
 
 def to_seconds(dates: np.ndarray) -> np.ndarray:

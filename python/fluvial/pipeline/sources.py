@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..describe.attributes import Attributes
+from ..describe.dates import OF_TIME, TIME
 from .series import PipedSeries, PipedStep, StoredSeries
 from .step_choice import StepChoice
 
@@ -50,8 +51,18 @@ class JoinedStep:
 
     @property
     def attrs(self) -> Attributes:
-        """Of the iteration; where series differ, the first one counts."""
-        return Attributes(_first_wins(step.attrs for step in self._steps))
+        """Of the iteration; where series differ, the first one counts.
+
+        What says how the time counts comes from the series that says the time.
+        """
+        of_all = [step.attrs for step in self._steps]
+        timed = next((attrs for attrs in of_all if TIME in attrs), None)
+        return Attributes(
+            _first_wins(
+                attrs if timed is None or attrs is timed else _without(OF_TIME, attrs)
+                for attrs in of_all
+            )
+        )
 
     @property
     def groups(self) -> dict[str, dict[str, object]]:
@@ -135,6 +146,10 @@ class Sources:
 
 def _has_all_steps(series: PipedSeries) -> TypeGuard[StoredSeries]:
     return hasattr(series, "steps") and not getattr(series, "followed", False)
+
+
+def _without(names: Collection[str], attrs: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in attrs.items() if name not in names}
 
 
 def _first_wins(attributes: Iterable[Mapping[str, object]]) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..describe.dates import TIME, Date, to_date
+from ..describe.dates import OF_TIME, TIME, Date, step_attributes, to_date
 from ..describe.storage_attributes import carried_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
@@ -83,7 +83,7 @@ class Transfer:
             date = None if TIME in loads else date
             attrs = _of_record(attrs, loads, date)
         elif date is not None:
-            attrs = {**attrs, TIME: date.seconds, "timeUnitSI": 1.0}
+            attrs = {**attrs, TIME: date.seconds, **step_attributes(date.attrs)}
         out = sink.step(attrs=attrs, iteration=step.iteration, groups=step.groups)
         try:
             if out.accepted:
@@ -181,6 +181,7 @@ def _of_record(
     """
     said = {name for name, load in loads.items() if not load.region.shape}
     said |= set() if date is None else {TIME}
+    said |= OF_TIME if TIME in said else set()
     return {name: value for name, value in attrs.items() if name not in said}
 
 

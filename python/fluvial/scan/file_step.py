@@ -12,6 +12,7 @@ import xarray as xr
 from ..base.arguments import to_names, to_text
 from ..base.html_table import html_table
 from ..describe.attributes import Attributes
+from ..describe.dates import TIME, step_attributes
 from ..describe.records import Particles, Records, meshes_of, particles_of
 from ..describe.selection import Selection
 from ..distribute.assignment import Strategy
@@ -62,12 +63,15 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     def attrs(self) -> Attributes:
         """Attributes of the iteration or the file; of a record, its time where that is a number.
 
-        And what the writer of a file of records was told of its steps.
+        With its units as `timeUnits`, and as `timeUnitSI` where these are known; and what the
+        writer of a file of records was told of its steps.
         """
         if self._stored.record is None:
             return Attributes(self._files.attrs)
-        time = self._coordinate()
-        said = {} if time is None or not _is_number(time) else {"time": float(time)}
+        found = self._coordinate()
+        said: dict[str, object] = {}
+        if found is not None and _is_number(time := found.values[()]):
+            said = {TIME: float(time), **step_attributes(found.attrs)}
         files = self._files
         for name in files.names:
             if name not in files.unreadable and STEP_ATTRIBUTE in files.attributes_of(name):
@@ -82,8 +86,9 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         """
         if self._stored.record is None:
             return _number(self._files.attrs.get("time"))
-        time = self._coordinate()
-        return np.nan if time is None else float(time) if _is_number(time) else time
+        found = self._coordinate()
+        time = np.nan if found is None else found.values[()]
+        return float(time) if _is_number(time) else time
 
     @property
     def dt(self) -> float:
@@ -152,14 +157,14 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     def _of_series(self) -> Mapping[str, object]:
         return self._files.attrs if self._stored.attrs is None else self._stored.attrs
 
-    def _coordinate(self) -> object:
+    def _coordinate(self) -> xr.Variable | None:
         """Return the coordinate of the record; None without one."""
         if self._stored.record is None:
             return None
         dim, position = self._stored.record
         known = dim in self._files.names
         found = self._files.labels(dim, dim.rpartition("/")[2]) if known else None
-        return None if found is None else found.values[position]
+        return None if found is None else found[position]
 
     def __repr__(self) -> str:
         return f"<fluvial.FileStep {self.index} of '{self._files.path}': {', '.join(self)}>"

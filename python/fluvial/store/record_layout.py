@@ -16,7 +16,7 @@ import numpy as np
 from .._core import InvalidArgument
 from ..base.messages import listed, shown
 from ..describe.axis_labels import axis_labels
-from ..describe.dates import TIME
+from ..describe.dates import OF_TIME, TIME, coordinate_attributes
 from . import grid_coordinates
 from .step_contents import Coordinate, Extent, StepContents
 from .value_attributes import in_dtype
@@ -209,8 +209,13 @@ def _coordinate(dim: str, coordinate: Coordinate, dims: Mapping[str, int]) -> Re
 
 
 def _add_numbers(layout: RecordLayout, step: StepContents) -> None:
-    """Add the time of a step and its other attributes, each a number."""
-    numbers = {key: Coordinate(np.asarray(value), {}) for key, value in step.said.attrs.items()}
+    """Add the time of a step, with its units, and its other attributes, each a number."""
+    units = coordinate_attributes(step.said.attrs)
+    numbers = {
+        key: Coordinate(np.asarray(value), units if key == TIME else {})
+        for key, value in step.said.attrs.items()
+        if not units or key not in OF_TIME
+    }
     if TIME in step.coordinates:
         numbers[TIME] = step.coordinates[TIME]
     for name, (values, attrs) in numbers.items():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs for climate data read such files is tested in Python (tests/docs/test_programs.py).
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -191,6 +192,27 @@ TEST_CASE("what a record cannot have is an error on all ranks, and the next step
     expected.insert(expected.end(), last.begin(), last.end());
     CHECK(all_of<float>(*file, "t") == expected);
     CHECK(all_of(*file, "time") == std::vector<double>{0, 2});
+}
+
+TEST_CASE("the time of steps has the units that they say") {
+    const Folder folder;
+    SeriesWriter series(folder / "run.nc", world());
+    for (int number = 0; number < 2; ++number) {
+        SeriesWriteStep step = series.begin_step({{"time", 1.0 * number},
+                                                  {"timeUnits", std::string("days since 2000-1-1")},
+                                                  {"timeCalendar", std::string("noleap")},
+                                                  {"timeUnitSI", 86400.0}});
+        put_field(step, number, axes);
+        step.end();
+    }
+    series.close();
+    const auto file = store::open_file(folder / "run.nc");
+    const Attributes attributes = file->dataset("time")->attributes();
+    CHECK(std::get<std::string>(attributes.at("units")) == "days since 2000-1-1");
+    CHECK(std::get<std::string>(attributes.at("calendar")) == "noleap");
+    CHECK(attributes.size() == 2);
+    CHECK(all_of(*file, "time") == std::vector<double>{0, 1});
+    CHECK(std::ranges::find(file->names(), "timeUnitSI") == file->names().end());
 }
 
 TEST_CASE("what stands for nothing, and bounds, are of the dataset's dtype") {

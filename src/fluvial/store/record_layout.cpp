@@ -167,6 +167,20 @@ RecordVariable number_of_step(const std::string& name, const Attribute& value,
     return variable;
 }
 
+/// How the time of a step counts, as a coordinate says it: by the attributes timeUnits and
+/// timeCalendar of the step, which are taken out.
+Attributes take_units(Attributes& of_step) {
+    Attributes found;
+    if (const auto units = of_step.extract("timeUnits"); !units.empty()) {
+        found["units"] = units.mapped();
+        of_step.erase("timeUnitSI");  // the units say it
+        if (const auto calendar = of_step.extract("timeCalendar"); !calendar.empty()) {
+            found["calendar"] = calendar.mapped();
+        }
+    }
+    return found;
+}
+
 std::string described(const RecordVariable& variable) {
     std::string along;
     for (const std::string& label : variable.dimensions) {
@@ -210,12 +224,17 @@ RecordLayout record_layout(const StepContents& step) {
         variable.by_record = labels[i] != std::vector<std::string>{dataset.name};
         layout.variables.push_back(std::move(variable));
     }
-    for (const auto& [name, value] : own_attributes(step.attributes)) {
+    Attributes of_step = own_attributes(step.attributes);
+    const Attributes units = take_units(of_step);
+    for (const auto& [name, value] : of_step) {
         if (layout.find(name) != nullptr) {
             throw InvalidArgument(Problem{"a dataset is called like an attribute of the step",
                                           "'" + name + "'", "another name for one of them", ""});
         }
         layout.variables.push_back(number_of_step(name, value, step.number));
+        if (name == record_axis) {
+            layout.variables.back().attributes = units;
+        }
     }
     return layout;
 }

@@ -11,7 +11,8 @@
 /// | an attribute of the step that is a number       | a variable of one number a step | |
 /// attributes of the series and of datasets        | the file's, and the variables'              |
 ///
-/// Names of axes are those of the attribute axisLabels; without it each dataset has its own.
+/// Names of axes are those of the attribute axisLabels; without it each dataset has its own. The
+/// time of a step has the units that the step says by timeUnits and timeCalendar.
 #pragma once
 
 #include <cstddef>
