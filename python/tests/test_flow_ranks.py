@@ -53,6 +53,19 @@ def _refuse():
 
 
 @pytest.mark.any_mpi
+def test_more_ranks_than_a_started_pool_has_are_refused_when_they_are_asked_for():
+    with fl.Pool(2) as pool:
+        for wanted, said in ((3, "3"), ((4, 9), "4 to 9")):
+            with pytest.raises(fl.InvalidArgument, match=rf"got {said} ranks; allowed: 1 to 2 r"):
+                pool.with_options(ranks=wanted).submit(_gather_ranks)
+        for tasks in ([fl.task(abs, -1)] * 3, []):
+            with pytest.raises(fl.InvalidArgument, match=r"start together.*up to 2 ranks of"):
+                pool.together(*tasks)
+        assert pool.with_options(ranks=(1, 3)).submit(_gather_ranks).result(timeout=60) == [0]
+        assert pool.with_options(ranks=2).submit(_gather_ranks).result(timeout=60) == [0, 1]
+
+
+@pytest.mark.any_mpi
 def test_a_serial_program_starts_its_ranks():
     with fl.Pool(2, initializer=_remember, initargs=(7,)) as pool:
         assert (pool.leads, pool.workers) == (True, 2)

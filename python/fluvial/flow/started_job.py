@@ -32,6 +32,7 @@ from .timeline import Record
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
 _LONGEST_ANSWER_S = 0.05
+_FEWER = "Ask for fewer ranks, or start a larger pool"
 
 
 class SentOptions(CoreOptions, total=False):
@@ -130,17 +131,47 @@ class StartedJob:
     def submit(
         self, parts: list[Part], futures: list[TaskState], options: CoreOptions
     ) -> StartedTask:
-        """Send a task."""
+        """Send a task.
+
+        Raises
+        ------
+        InvalidArgument
+            It wants more ranks than run tasks.
+        """
+        self._check_width(options["ranks"])
         task = self._new_task()
         inputs = [future.number for future in futures]
         self._send("submit", task.number, b"".join(parts), inputs, _sent(options))
         return task
 
+    def _check_width(self, widths: list[int]) -> None:
+        """Refuse, as the pool of the job would, which could only tell the task's future."""
+        least, most = widths[0], widths[-1]
+        if least > self.workers:
+            raise _core.InvalidArgument(
+                "no team can be as wide as a task wants: got "
+                f"{least if least == most else f'{least} to {most}'} ranks; allowed: 1 to "
+                f"{self.workers} ranks of this pool that serve. {_FEWER}"
+            )
+
     def _new_task(self) -> StartedTask:
         return StartedTask(next(self._numbers), self._ask, self._forgotten.append)
 
     def submit_together(self, tasks: list[CoreCall]) -> list[StartedTask]:
-        """Send tasks that start together: of each what `submit` takes."""
+        """Send tasks that start together: of each what `submit` takes.
+
+        Raises
+        ------
+        InvalidArgument
+            There is none, or they want more ranks than run tasks.
+        """
+        ranks = sum(options["ranks"][0] for _, _, options in tasks)
+        if not tasks or ranks > self.workers:
+            raise _core.InvalidArgument(
+                f"these tasks cannot start together: got {len(tasks)} tasks on {ranks} ranks; "
+                f"allowed: 1 task or more, on up to {self.workers} ranks of this pool that serve. "
+                f"{_FEWER}"
+            )
         started = [self._new_task() for _ in tasks]
         calls = [
             (task.number, b"".join(parts), [future.number for future in futures], _sent(options))
