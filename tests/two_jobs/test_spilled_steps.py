@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps that lie on a disk, wholly or in part, are read, selected and reduced like any other."""
 
+import time
+
 import numpy as np
 from harness import scenario, wait_until
 
@@ -88,3 +90,38 @@ def test_a_stream_that_is_over_is_read_again(jobs, seed):
     jobs.start("reader", seed=seed)
     for stats in jobs.outcome("reader").values:
         assert stats["steps_from_disk"] == STEPS
+
+
+@scenario("writer on 1 rank, reader on 2 ranks")
+class test_a_rank_that_is_far_behind_another_misses_no_step:
+    """By more than there are places in the list of what the job was given."""
+
+    def writer(comm, fl, where):
+        with fl.open("long", "w", comm=comm, readers=0, retain=where, queue_steps=16) as series:
+            for index in range(1038):
+                with series.step() as step:
+                    step.put("x", np.full(4, index))
+            (where / "written").touch()
+            wait_until((where / "read").exists, timeout=60)
+
+    def reader(comm, fl, where):
+        wait_until((where / "written").exists, timeout=60)
+        found = []
+        options = {"start": "first", "retained": where}
+        with fl.open("long", comm=comm, **options) as series:
+            if comm.rank == 1:
+                wait_until((where / "ahead").exists, timeout=60)
+                time.sleep(1)
+            for step in series:
+                found.append((step.index, int(step["x"][0])))
+                if comm.rank == 0 and len(found) == 1024:
+                    (where / "ahead").touch()
+                if len(found) == 1038:
+                    break
+        comm.barrier()
+        (where / "read").touch()
+        return found
+
+    def check(jobs):
+        found = jobs.finish()["reader"]
+        assert found == [[(index, index) for index in range(1038)]] * 2

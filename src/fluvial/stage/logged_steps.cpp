@@ -10,11 +10,11 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/checksum.hpp"
+#include "fluvial/stage/slot_state.hpp"
 
 namespace fluvial::stage {
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::uint64_t block_alignment = 64;
 constexpr std::uint64_t no_step = std::numeric_limits<std::uint64_t>::max();
 
@@ -59,16 +59,78 @@ std::uint64_t wanted_from(const ControlBlock& control) {
     return first;
 }
 
+/// A reader that looks on may be at the step.
+bool is_looked_at(const ControlBlock& control, int slot) {
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (has_lease(cell, slot) && cell.steps_finished < cell.steps_taken &&
+            control.group(static_cast<int>(cell.group)).observes != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// The bytes that a step has on the disk may be wanted. Views are of memory alone.
+bool is_wanted(const ControlBlock& control, int index) {
+    const Slot& slot = control.slots()[index];
+    switch (state_of(slot)) {
+        case SlotState::Filling:
+            return true;
+        case SlotState::Discarded:
+            return slot.logged_bytes != 0;
+        case SlotState::Complete:
+            return slot.logged_bytes != 0 &&
+                   (queued(control, slot) || is_looked_at(control, index));
+        case SlotState::Free:
+            break;
+    }
+    return false;
+}
+
 /// Before it lies nothing that a step in a slot has on the disk, or will have.
 std::uint64_t begin_of_slots(const ControlBlock& control) {
     std::uint64_t begin = control.header().counters.log_end;
-    for (const Slot& slot : control.slots()) {
-        const SlotState state = slot.state.load(relaxed);
-        if (state == SlotState::Filling || (state != SlotState::Free && slot.logged_bytes != 0)) {
-            begin = std::min(begin, slot.log_begin);
+    for (int i = 0; i < slot_count(control); ++i) {
+        if (is_wanted(control, i)) {
+            begin = std::min(begin, control.slots()[i].log_begin);
         }
     }
     return begin;
+}
+
+/// Bytes on the disk that a step has to respect: the oldest that is being written, for which
+/// readers wait, may go beyond those of younger ones.
+std::uint64_t bytes_before(const ControlBlock& control, const Slot& mine) {
+    std::uint64_t younger = 0;
+    for (const Slot& slot : control.slots()) {
+        if (state_of(slot) == SlotState::Filling && &slot != &mine) {
+            if (slot.step.load(relaxed) < mine.step.load(relaxed)) {
+                younger = 0;
+                break;
+            }
+            younger += slot.logged_bytes;
+        }
+    }
+    const Counters& counters = control.header().counters;
+    return counters.log_end - counters.log_freed - younger;
+}
+
+/// A rank of some group has taken the step and not finished it, or is to take it as others of its
+/// group have.
+bool in_hands(const ControlBlock& control, std::uint64_t step) {
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        const GroupCell& group = control.group(static_cast<int>(cell.group));
+        const bool reads =
+            cell.state == MemberState::Active && group.observes == 0 &&
+            (group.state == GroupState::Active || group.state == GroupState::Leaving);
+        if (reads && cell.steps_finished < group.steps_taken && step < group.next_step &&
+            wanted_by(group, cell) <= step) {
+            return true;
+        }
+    }
+    return false;
 }
 
 }  // namespace
@@ -78,7 +140,7 @@ std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std:
     const std::uint64_t limit = control.header().spill_bytes;
     bytes = aligned(bytes);
     if (limit != 0 && control.header().retains == 0 &&
-        counters.log_end - counters.log_freed + bytes > limit) {
+        bytes_before(control, control.slots()[slot]) + bytes > limit) {
         return std::nullopt;
     }
     const std::uint64_t offset = counters.log_end;
@@ -190,17 +252,12 @@ bool drop_oldest_logged(const ControlBlock& control, const StepLog& log) {
         return false;
     }
     const std::uint64_t step = log.entry(counters.entries_freed).step;
-    const auto waits = [](const GroupCell& group) {
-        return group.observes == 0 &&
-               (group.state == GroupState::Joining || group.state == GroupState::Active);
-    };
-    for (int g = 0; g < groups_max; ++g) {
-        if (waits(control.group(g)) && control.group(g).next_step > step) {
-            return false;  // it has begun the step, and not all of its ranks have finished it
-        }
+    if (in_hands(control, step)) {
+        return false;
     }
     for (int g = 0; g < groups_max; ++g) {
-        control.group(g).steps_discarded += waits(control.group(g)) ? 1 : 0;
+        GroupCell& group = control.group(g);
+        group.steps_discarded += subscribed(group) && group.next_step <= step ? 1 : 0;
     }
     ++counters.entries_freed;
     ++counters.steps_discarded;

@@ -59,7 +59,7 @@ using RememberedEntry = std::optional<std::pair<std::uint64_t, LogEntry>>;
 FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread,
                        RememberedEntry& oldest);
 
-/// Gives up the oldest spilled step that no group has begun; false when there is none.
+/// Gives up the oldest spilled step; false when there is none, or a group has it in its hands.
 bool drop_oldest_logged(const ControlBlock& control, const StepLog& log);
 
 }  // namespace fluvial::stage

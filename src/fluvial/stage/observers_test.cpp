@@ -96,3 +96,39 @@ TEST_CASE("a step that no reader wants is dropped while it is observed, too") {
     release_lease(s.control, onlooker, slot);
     CHECK(s.read(onlooker) == 2u);
 }
+
+TEST_CASE("a reserved step that is looked at makes room once") {
+    Stream s({.queue_steps = 4, .reserve = 2, .queue_bytes = 250});
+    const int onlooker = s.join(1, Start::Observe)[0];
+    s.write(0, 100);
+    const int slot = take(s.control, onlooker);
+    REQUIRE(slot >= 0);
+    for (std::uint64_t step = 1; step < 6; ++step) {
+        CHECK(s.write(step, 100));
+        CHECK(bytes_in_use(s.control) <= 250);
+        CHECK(queue_depth(s.control) <= 4);
+    }
+    finish_reading(s.control, onlooker, slot);
+    release_lease(s.control, onlooker, slot);
+    CHECK(s.control.slots()[slot].state.load() == SlotState::Free);
+}
+
+TEST_CASE("observers leave the writer places for its steps") {
+    Stream s({.queue_steps = 2, .full = FullPolicy::Block});
+    const int onlooker = s.join(1, Start::Observe)[0];
+    int kept = 0;
+    const auto look_at_all = [&] {
+        for (std::uint64_t step = 0; step < 200; ++step) {
+            REQUIRE(s.write(step));
+            const int slot = take(s.control, onlooker);
+            REQUIRE(slot >= 0);
+            finish_reading(s.control, onlooker, slot);
+            ++kept;
+        }
+    };
+    CHECK_THROWS_WITH_AS(look_at_all(), doctest::Contains("Let arrays of earlier steps go"), Error);
+    CHECK(kept > 4);
+    for (std::uint64_t step = static_cast<std::uint64_t>(kept) + 1; step < 100; ++step) {
+        CHECK(s.write(step));
+    }
+}

@@ -60,7 +60,7 @@ inline bool leased(const ControlBlock& control, int slot) {
 
 /// One of the newest complete steps, which stay for readers that come late.
 inline bool reserved(const ControlBlock& control, const Slot& slot) {
-    return state_of(slot) == SlotState::Complete &&
+    return state_of(slot) == SlotState::Complete && slot.dropped == 0 &&
            slot.step.load(relaxed) + control.header().reserve >=
                control.header().counters.complete_end;
 }

@@ -266,6 +266,21 @@ std::optional<BytesOfFile> StepLog::write_block(std::uint64_t offset,
     return BytesOfFile{offset, bytes.size(), sum.value()};
 }
 
+bool StepLog::take_room(std::uint64_t entries) const {
+    constexpr std::uint64_t at_a_time = 64;
+    if (entries <= room_) {
+        return true;
+    }
+    const std::uint64_t wanted = (entries + at_a_time - 1) / at_a_time * at_a_time;
+    if (::fallocate(entries_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(place_of(wanted))) !=
+            0 &&
+        is_full(errno)) {
+        return false;
+    }
+    room_ = wanted;
+    return true;
+}
+
 bool StepLog::write_entry(std::uint64_t number, const LogEntry& entry) const {
     const StoredEntry stored{entry, checksum_of_entry(entry)};
     return write_all(entries_.get(), place_of(number), std::as_bytes(std::span(&stored, 1)));

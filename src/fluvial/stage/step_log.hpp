@@ -57,6 +57,8 @@ class StepLog {
     /// The same, with the checksum of the bytes, which are looked at once. None: the disk is full.
     std::optional<BytesOfFile> write_block(std::uint64_t offset,
                                            std::span<const std::byte> bytes) const;
+    /// Takes room for this many entries, where the file system can. False: the disk is full.
+    bool take_room(std::uint64_t entries) const;
     /// The entry that has the number `number`, in the same manner.
     bool write_entry(std::uint64_t number, const LogEntry& entry) const;
     /// No entry follows: the stream has ended in order, after `steps` steps of all ranks, with
@@ -89,6 +91,7 @@ class StepLog {
     host::Descriptor entries_;
     host::Descriptor data_;
     LogHead head_;
+    mutable std::uint64_t room_ = 0;  ///< entries that there is room for
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
     std::string path_;  ///< of the folder, for messages; empty where it is not known
 };

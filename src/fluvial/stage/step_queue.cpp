@@ -75,6 +75,7 @@ void drop(const ControlBlock& control, int index) {
     }
     if (leased(control, index)) {  // by observers: freed when they release it
         slot.viewed_once = 1;
+        slot.dropped = 1;
         left_the_queue(control, slot);
     } else {
         make_free(control, slot);
@@ -119,6 +120,7 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
             slot.begun = 0;
             slot.seen = 0;
             slot.spilled = 0;
+            slot.dropped = 0;
             slot.bytes = 0;
             slot.log_begin = control.header().counters.log_end;
             slot.logged_bytes = 0;
@@ -351,9 +353,11 @@ std::string describe_holders(const ControlBlock& control) {
         for (const std::uint64_t word : cell.leases) {
             leases += __builtin_popcountll(word);
         }
-        if (leases != 0 && waited_for(control.group(static_cast<int>(cell.group)))) {
+        if (leases != 0) {
+            const bool is_waited_for = waited_for(control.group(static_cast<int>(cell.group)));
             out += text("; process ", cell.pid, " (reader ", cell.group, ", rank ", cell.rank,
-                        ") holds ", leases, " steps or views of them");
+                        is_waited_for ? "" : ", which is not waited for", ") holds ", leases,
+                        " steps or views of them");
         }
     }
     return out;

@@ -24,6 +24,35 @@ std::uint64_t least_finished(const ControlBlock& control, int group) {
     return least;
 }
 
+/// Out of the queue, and kept for readers that look on.
+bool kept_for_observers(const ControlBlock& control, int index) {
+    const Slot& slot = control.slots()[index];
+    if (state_of(slot) != SlotState::Complete || queued(control, slot)) {
+        return false;
+    }
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (has_lease(cell, index) && control.group(static_cast<int>(cell.group)).observes != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// So that the writer has places for its steps.
+void check_few_are_kept(const ControlBlock& control) {
+    const int most = slot_count(control) / 4;
+    int kept = 0;
+    for (int i = 0; i < slot_count(control); ++i) {
+        kept += kept_for_observers(control, i) ? 1 : 0;
+    }
+    if (kept >= most) {
+        throw Error(Problem{"readers that look on keep too many steps of the stream",
+                            text(kept, " steps of which arrays are kept"), text("at most ", most),
+                            "Let arrays of earlier steps go, or copy them"});
+    }
+}
+
 /// The newest complete step for a reader that looks on, or -1; to the others it is as if it had not
 /// been taken.
 int observe(const ControlBlock& control, ReaderCell& reader, GroupCell& group) {
@@ -37,6 +66,7 @@ int observe(const ControlBlock& control, ReaderCell& reader, GroupCell& group) {
         }
     }
     if (newest >= 0) {
+        check_few_are_kept(control);
         set_lease(reader, newest);
         group.next_step = slots[newest].step.load(relaxed) + 1;
         ++group.steps_taken;
@@ -99,7 +129,7 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     if (next < 0 && !on_disk) {
         return {};
     }
-    if (on_disk && group.steps_taken - least_finished(control, g) >= slots_max) {
+    if (group.size > 1 && group.steps_taken - least_finished(control, g) >= slots_max) {
         return {.others_lag = true};
     }
     const std::uint64_t step = on_disk ? on_disk->step : slots[next].step.load(relaxed);

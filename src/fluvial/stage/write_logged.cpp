@@ -137,7 +137,15 @@ void WriteStep::State::log_rest(HandleLock::Call& call) {
         }
     }
     const Bytes record = w.records->logged_record();
-    const auto write = [&](const StepLog& log, std::uint64_t offset) {
+    // That of this step, of those which others are writing, and the end.
+    const std::uint64_t entries = [&] {
+        const ControlLock lock(*w.control);
+        return w.control->header().counters.entries_end + w.control->header().slots + 1;
+    }();
+    const auto write = [&](const StepLog& log, std::uint64_t offset) -> std::optional<BytesOfFile> {
+        if (!log.take_room(entries)) {
+            return std::nullopt;
+        }
         const RecordOnDisk made = with_list(*w.control, record, offset);
         return log.write(offset, made.bytes) ? std::optional(made.record) : std::nullopt;
     };
