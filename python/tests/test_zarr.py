@@ -193,6 +193,34 @@ def test_chunks_that_are_damaged_or_gone(tmp_path):
             fl.open(tmp_path / "bad.zarr")
 
 
+FILLS = [("f2", -998.5), ("f2", np.inf), ("c8", -999.1), ("c16", -999 + 1j), ("c16", np.nan)]
+
+
+@pytest.mark.parametrize(("dtype", "fill"), FILLS)
+def test_fill_values_of_any_dtype_are_missing(tmp_path, version, dtype, fill):
+    path = tmp_path / "f.zarr"
+    values = np.arange(300).astype(dtype)
+    fill = values.dtype.type(fill)
+    values[[2, 250]] = fill
+    dataset = xr.Dataset({"x": (("i", "j"), values.reshape(20, 15))})
+    dataset.to_zarr(path, zarr_format=version, encoding={"x": {"_FillValue": fill}})
+    with fl.open(path) as file, xr.open_zarr(path) as theirs:
+        x, expected = file["x"], theirs["x"]
+        assert x.attrs["_FillValue"] == expected.encoding["_FillValue"] or np.isnan(fill)
+        np.testing.assert_array_equal(x.read(), expected)
+        for over in (None, "i", "j"):
+            np.testing.assert_array_equal(x.reduce("count", over), expected.count(over))
+            wide = expected.astype("c16" if x.stored_dtype.kind == "c" else "f8")
+            np.testing.assert_allclose(x.reduce("sum", over), wide.sum(over), rtol=1e-12)
+        with xr.open_dataset(path, engine="fluvial") as mine:
+            np.testing.assert_array_equal(mine["x"], expected)
+        copy = tmp_path / "copy.zarr"  # and with it goes what is missing
+        with fl.open(copy, "w", zarr_format=version) as series, series.step() as step:
+            step.put("x", values.reshape(20, 15), attrs=x.attrs)
+    with fl.open(copy) as file, xr.open_zarr(copy) as theirs:
+        assert file["x"].reduce("count") == theirs["x"].count() == 298
+
+
 def test_without_the_package_it_is_refused_at_once(tmp_path, monkeypatch):
     write(tmp_path / "run.zarr")
     monkeypatch.chdir(tmp_path)

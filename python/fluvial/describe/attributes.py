@@ -36,6 +36,8 @@ def plain(attrs: Mapping[str, object] | None) -> dict[str, AttributeValue]:
 
     >>> plain({"unitDimension": np.zeros(2), "unitSI": np.float32(1), "axes": ("x", "y")})
     {'unitDimension': [0.0, 0.0], 'unitSI': 1.0, 'axes': ['x', 'y']}
+    >>> plain({"_FillValue": -9 + 1j})
+    {'_FillValue': [-9.0, 1.0]}
     """
     if attrs is None:
         return {}
@@ -69,6 +71,8 @@ def _name(name: object) -> str:
 def _plain_value(name: str, value: object) -> AttributeValue:
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, complex) and name == "_FillValue":
+        return [value.real, value.imag]
     if isinstance(value, np.ndarray | tuple | list):
         return _plain_list(name, value)
     if isinstance(value, str):

@@ -29,7 +29,7 @@ def read_decoded(files: JoinedFiles, name: str, view: View) -> np.ndarray:
     if view.where or missing.any():
         if values.dtype.kind in "iu":
             values = values.astype(np.float64)
-        values[missing] = np.nan
+        values[missing] = complex(np.nan, np.nan) if values.dtype.kind == "c" else np.nan
     values = values[as_selected(view)]
     return values if view.arithmetic is None else np.asarray(view.arithmetic(values))
 

@@ -32,6 +32,8 @@ def whole(dataset: _core.FileDataset) -> np.ndarray:
 def typed(attributes: Mapping[str, object], dtype: np.dtype) -> dict[str, object]:
     """Return attributes whose numbers that stand for elements have the elements' dtype.
 
+    A _FillValue of two numbers is a complex one.
+
     >>> typed({"_FillValue": -1, "units": "m"}, np.dtype("int16"))["_FillValue"].dtype
     dtype('int16')
     """
@@ -40,9 +42,11 @@ def typed(attributes: Mapping[str, object], dtype: np.dtype) -> dict[str, object
         if name in out:
             with np.errstate(all="ignore"):
                 value = np.asarray(out[name])
-                if value.dtype.kind in "iuf" and np.can_cast(value.dtype, dtype, "unsafe"):
+                if name == "_FillValue" and dtype.kind == "c" and value.shape == (2,):
+                    value = value.astype(np.float64).view(np.complex128)[0]
+                if value.dtype.kind in "iufc" and np.can_cast(value.dtype, dtype, "unsafe"):
                     cast = value.astype(dtype)
-                    if np.array_equal(cast, value, equal_nan=value.dtype.kind == "f"):
+                    if np.array_equal(cast, value, equal_nan=value.dtype.kind in "fc"):
                         out[name] = cast[()]
                         continue
             del out[name]  # what the dtype cannot hold marks nothing

@@ -89,17 +89,24 @@ def _described(name: str, array: Any) -> LibraryDataset:
 
 
 def _add_fill_value(attrs: dict[str, object], array: zarr.Array, dtype: np.dtype) -> None:
-    """Have the attribute _FillValue say what xarray takes for missing.
+    """Have the attribute _FillValue say what xarray takes for missing; two numbers if complex.
 
     That is the fill value of version 2, and of version 3 this attribute, in base64 for floats.
     """
     if array.metadata.zarr_format == 2:
-        if array.fill_value is not None and dtype.kind in "iuf":
-            attrs["_FillValue"] = np.asarray(array.fill_value).astype(dtype).item()
+        if array.fill_value is not None and dtype.kind in "iufc":
+            value = np.asarray(array.fill_value).astype(dtype)
+            attrs["_FillValue"] = _parts(value.item()) if dtype.kind == "c" else value.item()
         return
-    said = attrs.get("_FillValue")
-    if isinstance(said, str) and dtype.kind == "f":
+    said: Any = attrs.get("_FillValue")
+    texts = said if isinstance(said, list) else [said]
+    if dtype.kind in "fc" and all(isinstance(text, str) for text in texts):
         try:
-            (attrs["_FillValue"],) = struct.unpack("<d", base64.standard_b64decode(said))
+            numbers = [struct.unpack("<d", base64.standard_b64decode(text))[0] for text in texts]
+            attrs["_FillValue"] = numbers[0] if dtype.kind == "f" else numbers
         except (ValueError, struct.error):
             del attrs["_FillValue"]
+
+
+def _parts(value: complex) -> list[float]:
+    return [value.real, value.imag]

@@ -166,15 +166,16 @@ class ZarrOutput:
         for name, variable in layout.variables.items():
             dims = ((TIME,) if variable.by_record else ()) + variable.dims
             version_2 = {"_ARRAY_DIMENSIONS": list(dims)} if self._version == 2 else {}
+            attrs, missing = _plain(variable, self._version)
             array = self._group.create_array(
                 name,
                 shape=((0,) if variable.by_record else ()) + variable.shape,
                 chunks=_chunks(variable, step.regions.get(name, ())),
                 dtype=variable.dtype,
                 # Of version 2, xarray takes it for missing.
-                fill_value=None if self._version == 2 else 0,
+                fill_value=missing if self._version == 2 else 0,
                 dimension_names=None if self._version == 2 else dims,
-                attributes={**_plain(variable.attrs, self._version), **version_2},
+                attributes={**attrs, **version_2},
                 compressors=_compressors(self._compression, self._version),
             )
             if variable.values is not None and not variable.by_record:
@@ -244,14 +245,29 @@ def _compressors(compression: Compression | None, version: int) -> object:
     return (GzipCodec if codec == "gzip" else ZstdCodec)(level=level)
 
 
-def _plain(attrs: Mapping[str, object], version: int) -> dict[str, object]:
-    """Return attributes as JSON has them; xarray wants the fill value of floats in base64."""
+def _plain(variable: RecordVariable, version: int) -> tuple[dict[str, object], complex | None]:
+    """Return attributes as JSON has them, and a fill value that is none of them.
+
+    xarray wants that of floats in base64, each part of a complex one; in version 2 a complex one
+    cannot be an attribute.
+    """
     found = {
-        k: v.tolist() if isinstance(v, np.ndarray | np.generic) else v for k, v in attrs.items()
+        k: v.tolist() if isinstance(v, np.ndarray | np.generic) else v
+        for k, v in variable.attrs.items()
     }
-    if version == 3 and isinstance(fill := found.get("_FillValue"), float):
-        found["_FillValue"] = base64.standard_b64encode(struct.pack("<d", fill)).decode()
-    return found
+    fill = found.get("_FillValue")
+    if np.dtype(variable.dtype).kind == "c" and isinstance(fill, list) and len(fill) == 2:
+        if version == 2:
+            del found["_FillValue"]
+            return found, complex(*fill)
+        found["_FillValue"] = [_in_base64(part) for part in fill]
+    elif version == 3 and isinstance(fill, float):
+        found["_FillValue"] = _in_base64(fill)
+    return found, None
+
+
+def _in_base64(number: float) -> str:
+    return base64.standard_b64encode(struct.pack("<d", number)).decode()
 
 
 def _box(offset: tuple[int, ...], array: np.ndarray) -> tuple[slice, ...]:

@@ -2,6 +2,7 @@
 #include "fluvial/compute/decode.hpp"
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <limits>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr Index block_max = 16384;  ///< elements whose second reading finds them in the cache
 constexpr Index halves_max = 2048;  ///< float16 goes through float32, so many at a time
+constexpr Index complex_max = 256;  ///< complex numbers that are looked at together
 
 template <class T>
 void append(std::vector<std::byte>& bytes, T value) {
@@ -50,11 +52,6 @@ void check_run(const ArrayView& run, DType dtype) {
 }  // namespace
 
 MissingValues::MissingValues(DType stored) : dtype_(stored) {
-    if (is_complex(stored)) {
-        throw InvalidArgument(Problem{"complex data has no missing values",
-                                      std::string(name_of(stored)), "real dtypes",
-                                      "Mark what is missing with a mask"});
-    }
     dispatch_real(stored, [&]<class T>() {
         using Limits = std::numeric_limits<T>;
         const bool floating = Limits::has_infinity;
@@ -81,7 +78,7 @@ std::vector<std::byte> MissingValues::native(std::span<const std::byte> value) c
 
 void MissingValues::add(std::span<const std::byte> value) {
     const auto bytes = native(value);
-    dispatch_real(dtype_, [&]<class T>() {
+    dispatch(is_complex(dtype_) ? dtype_ : kernel_dtype(dtype_), [&]<class T>() {
         const T number = one<T>(bytes);
         if (number != number) {
             nan_ = true;
@@ -92,31 +89,35 @@ void MissingValues::add(std::span<const std::byte> value) {
 }
 
 void MissingValues::set_valid_min(std::span<const std::byte> bound) {
-    const auto bytes = native(bound);
-    dispatch_real(dtype_, [&]<class T>() {
-        if (one<T>(bytes) == one<T>(bytes)) {
-            least_ = bytes;
-            bounded_ = true;
-        }
-    });
+    set_bound(bound, least_);
 }
 
 void MissingValues::set_valid_max(std::span<const std::byte> bound) {
-    const auto bytes = native(bound);
+    set_bound(bound, most_);
+}
+
+void MissingValues::set_bound(std::span<const std::byte> value, std::vector<std::byte>& bound) {
+    if (is_complex(dtype_)) {
+        throw InvalidArgument(Problem{"complex numbers have no order", std::string(name_of(dtype_)),
+                                      "bounds of real dtypes", "Leave the bound out"});
+    }
+    const auto bytes = native(value);
     dispatch_real(dtype_, [&]<class T>() {
         if (one<T>(bytes) == one<T>(bytes)) {
-            most_ = bytes;
+            bound = bytes;
             bounded_ = true;
         }
     });
 }
 
-/// Calls kernels on runs of real dtypes, float16 by way of float32.
+/// Calls kernels on runs of real dtypes, float16 by way of float32; complex ones it compares
+/// itself.
 class MissingReader {
   public:
     MissingReader(const ArrayView& run, const MissingValues& missing)
         : run_(run), count_(run.size()) {
-        const Index item = static_cast<Index>(size_of(kernel_dtype(run.dtype)));
+        const DType compared = is_complex(run.dtype) ? run.dtype : kernel_dtype(run.dtype);
+        const Index item = static_cast<Index>(size_of(compared));
         test_ = {missing.values_.data(), static_cast<Index>(missing.values_.size()) / item,
                  missing.nan_, missing.least_.data(), missing.most_.data()};
     }
@@ -125,6 +126,10 @@ class MissingReader {
     /// often that there is none.
     bool any() const {
         bool found = false;
+        if (is_complex(run_.dtype)) {
+            for_complex([&](Index, bool missing) { found |= missing; });
+            return found;
+        }
         for_kernels([&](bool swapped, const void* x, Index, Index n) {
             const auto* bytes = static_cast<const std::byte*>(x);
             const Index item = static_cast<Index>(size_of(kernel_dtype(run_.dtype)));
@@ -141,6 +146,10 @@ class MissingReader {
     }
 
     void mark(std::uint8_t* included) const {
+        if (is_complex(run_.dtype)) {
+            for_complex([&](Index i, bool missing) { included[i] = !missing; });
+            return;
+        }
         for_kernels([&](bool swapped, const void* x, Index begin, Index n) {
             kernels().mark_present[swapped][number()](x, n, test_, included + begin);
         });
@@ -172,6 +181,31 @@ class MissingReader {
             }
         });
         return may;
+    }
+
+    /// Calls f(number, whether it is missing) for each element of a complex run.
+    template <class F>
+    void for_complex(F&& f) const {
+        const Gather load = gather_function(run_.dtype, run_.dtype, run_.swapped);
+        dispatch(run_.dtype, [&]<class T>() {
+            if constexpr (!std::is_arithmetic_v<T> && !std::is_same_v<T, Half>) {
+                const std::span values(static_cast<const T*>(test_.values),
+                                       static_cast<std::size_t>(test_.count));
+                T block[complex_max];
+                for (Index begin = 0; begin < count_; begin += complex_max) {
+                    const Index n = std::min(complex_max, count_ - begin);
+                    constexpr Index item = sizeof(T);
+                    load(run_.data + begin * item, item, n, block);
+                    for (Index i = 0; i < n; ++i) {
+                        bool missing = test_.nan && block[i] != block[i];
+                        for (const T& value : values) {
+                            missing |= block[i] == value;
+                        }
+                        f(begin + i, missing);
+                    }
+                }
+            }
+        });
     }
 
     /// Calls f(swapped, values, begin, count).
@@ -214,8 +248,8 @@ void decode(const ArrayView& run, const MissingValues& missing, bool packed, dou
     if (values.data == nullptr || count == 0) {
         return;
     }
-    const bool fits = packed ? values.dtype == DType::Float32 || values.dtype == DType::Float64
-                             : values.dtype == run.dtype;
+    const bool real = values.dtype == DType::Float32 || values.dtype == DType::Float64;
+    const bool fits = packed ? real && !is_complex(run.dtype) : values.dtype == run.dtype;
     if (!fits || ArrayView(values).size() != count || !ArrayView(values).is_contiguous()) {
         throw InvalidArgument(
             Problem{"cannot decode into this array",

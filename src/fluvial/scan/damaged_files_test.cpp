@@ -99,10 +99,8 @@ void reduce_all(const store::File& file) {
             continue;
         }
         std::vector<std::string> warnings;
-        Decoding decoding;
-        if (!is_complex(dataset->dtype())) {
-            decoding = cf_decoding(dataset->attributes(), dataset->dtype(), name, warnings);
-        }
+        const Decoding decoding =
+            cf_decoding(dataset->attributes(), dataset->dtype(), name, warnings);
         Options options;
         options.threads = 2;
         run({{{{dataset}, decoding}},

@@ -2,6 +2,7 @@
 #include "fluvial/scan/decoding.hpp"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -40,17 +41,34 @@ StoredValue stored_value(T value) {
     return stored;
 }
 
+double as_double(Number number) {
+    return std::visit([](auto v) { return static_cast<double>(v); }, number);
+}
+
+/// The number in a real dtype that is no integer; none when it is too large.
+template <class T>
+std::optional<T> real_of(Number number) {
+    constexpr double largest =
+        std::is_same_v<T, Half> ? 65504 : static_cast<double>(std::numeric_limits<T>::max());
+    const double value = as_double(number);
+    if (std::isfinite(value) && std::abs(value) > largest) {
+        return std::nullopt;
+    }
+    if constexpr (std::is_same_v<T, Half>) {
+        return Half(static_cast<float>(value));
+    } else {
+        return static_cast<T>(value);
+    }
+}
+
 /// The number as an element of the dtype; none when the dtype cannot hold it. Unsigned dtypes take
 /// the negative numbers that have the same bits, as files of signed types with _Unsigned write
 /// them.
 template <class T>
 std::optional<StoredValue> element_of(Number number) {
-    if constexpr (std::is_floating_point_v<T>) {
-        const double value = std::visit([](auto v) { return static_cast<double>(v); }, number);
-        if (std::isfinite(value) && std::abs(value) > std::numeric_limits<T>::max()) {
-            return std::nullopt;
-        }
-        return stored_value(static_cast<T>(value));
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Half>) {
+        const auto value = real_of<T>(number);
+        return value ? std::optional(stored_value(*value)) : std::nullopt;
     } else if constexpr (std::is_integral_v<T>) {
         if (const auto* real = std::get_if<double>(&number)) {
             // 2^digits is exact in float64 where max() is not.
@@ -74,12 +92,25 @@ std::optional<StoredValue> element_of(Number number) {
         }
         return stored_value(static_cast<T>(value));
     } else {
-        return std::nullopt;  // of float16 and complex only NaN can be told, by skipna
+        const auto value = real_of<typename T::value_type>(number);
+        return value ? std::optional(stored_value(T(*value))) : std::nullopt;
     }
 }
 
 std::optional<StoredValue> element_of(DType dtype, Number number) {
     return dispatch(dtype, [&]<class T>() { return element_of<T>(number); });
+}
+
+/// The same of a complex dtype, of its two parts.
+std::optional<StoredValue> element_of(DType dtype, Number real, Number imag) {
+    const DType part = dtype == DType::Complex64 ? DType::Float32 : DType::Float64;
+    auto value = element_of(part, real);
+    const auto second = element_of(part, imag);
+    if (!value || !second) {
+        return std::nullopt;
+    }
+    value->bytes.insert(value->bytes.end(), second->bytes.begin(), second->bytes.end());
+    return value;
 }
 
 /// Reads the attributes of one dataset and says what it cannot use.
@@ -114,13 +145,7 @@ class Conventions {
             decoding_.packed = false;
         }
         for (const char* name : {"_FillValue", "missing_value"}) {
-            for (const auto number : numbers(name)) {
-                if (auto value = element(number)) {
-                    decoding_.missing.push_back(std::move(*value));
-                } else {
-                    cannot_hold(name, number);
-                }
-            }
+            add_missing(name);
         }
         if (const auto range = numbers("valid_range"); range.size() == 2) {
             bound("valid_range", range[0], false);
@@ -140,6 +165,26 @@ class Conventions {
     }
 
   private:
+    /// _FillValue is one value: two numbers are the parts of a complex one.
+    void add_missing(const char* name) {
+        const auto given = numbers(name);
+        if (is_complex(dtype_) && given.size() == 2 && name == std::string_view("_FillValue")) {
+            if (auto value = element_of(dtype_, given[0], given[1])) {
+                decoding_.missing.push_back(std::move(*value));
+            } else {
+                warn(name, text("it is not a value of ", name_of(dtype_)));
+            }
+            return;
+        }
+        for (const auto number : given) {
+            if (auto value = element(number)) {
+                decoding_.missing.push_back(std::move(*value));
+            } else {
+                cannot_hold(name, number);
+            }
+        }
+    }
+
     std::vector<Number> numbers(const char* name) {
         const auto found = attributes_.find(name);
         if (found == attributes_.end()) {
@@ -163,7 +208,7 @@ class Conventions {
         if (values.empty()) {
             return fallback;
         }
-        const double value = std::visit([](auto v) { return static_cast<double>(v); }, values[0]);
+        const double value = as_double(values[0]);
         const bool useless = !std::isfinite(value) || (value == 0 && fallback == 1);
         if (values.size() != 1 || useless) {
             warn(name, "it is not one finite number other than a factor of 0");
@@ -173,6 +218,10 @@ class Conventions {
     }
 
     void bound(const char* name, Number number, bool upper) {
+        if (is_complex(dtype_)) {
+            warn(name, "complex numbers have no order");
+            return;
+        }
         if (std::holds_alternative<double>(number) && is_integer(dtype_)) {
             const double given = std::get<double>(number);
             if (decoding_.packed) {

@@ -39,8 +39,9 @@ struct Decoding {
 /// What `attributes` (_FillValue, missing_value, valid_min, valid_max, valid_range, scale_factor,
 /// add_offset, _Unsigned) say of a dataset of this dtype. Missing values and bounds are compared
 /// with what is stored; bounds of packed integers that are given as floating-point numbers are
-/// unpacked ones (NetCDF User Guide, attribute conventions). What the dtype cannot hold, or makes
-/// no sense, is ignored, with a line in `warnings`. Local.
+/// unpacked ones (NetCDF User Guide, attribute conventions). A _FillValue of two numbers is a
+/// complex one. What the dtype cannot hold, or makes no sense, is ignored, with a line in
+/// `warnings`. Local.
 Decoding cf_decoding(const Attributes& attributes, DType dtype, const std::string& dataset,
                      std::vector<std::string>& warnings);
 

@@ -2,6 +2,7 @@
 #include "fluvial/scan/decoding.hpp"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include <doctest/doctest.h>
@@ -58,6 +59,33 @@ TEST_CASE("missing values of every kind") {
     // netCDF's default fill of uint64, 2^64 - 2, whose bits an int64 attribute keeps.
     const Decoding naturals = quiet({{"_FillValue", std::int64_t{-2}}}, DType::UInt64);
     CHECK(value_of<std::uint64_t>(naturals.missing.at(0)) == UINT64_MAX - 1);
+}
+
+TEST_CASE("missing values of float16 and complex numbers") {
+    const Decoding halves = quiet(
+        {{"_FillValue", -998.5}, {"missing_value", std::vector<std::int64_t>{-9}}}, DType::Float16);
+    REQUIRE(halves.missing.size() == 2);
+    CHECK(value_of<Half>(halves.missing[0]) == Half(-998.5f));
+    CHECK(value_of<Half>(halves.missing[1]) == Half(-9.0f));
+    CHECK(std::isinf(static_cast<float>(
+        value_of<Half>(quiet({{"_FillValue", INFINITY}}, DType::Float16).missing.at(0)))));
+    CHECK(warning({{"_FillValue", 1e20}}, DType::Float16).find("is not a value of float16") !=
+          std::string::npos);
+
+    using Complex = std::complex<float>;
+    const std::vector<double> parts{-999, 1};
+    const Decoding pair = quiet({{"_FillValue", parts}}, DType::Complex64);
+    REQUIRE(pair.missing.size() == 1);
+    CHECK(value_of<Complex>(pair.missing[0]) == Complex(-999, 1));
+    const Decoding reals = quiet({{"_FillValue", 3.0}, {"missing_value", parts}}, DType::Complex64);
+    REQUIRE(reals.missing.size() == 3);
+    CHECK(value_of<Complex>(reals.missing[0]) == Complex(3, 0));
+    CHECK(value_of<Complex>(reals.missing[1]) == Complex(-999, 0));
+    CHECK(value_of<Complex>(reals.missing[2]) == Complex(1, 0));
+    CHECK(warning({{"_FillValue", std::vector<double>{0, 1e300}}}, DType::Complex64) ==
+          "'t': _FillValue is ignored: it is not a value of complex64");
+    CHECK(warning({{"valid_min", 0.0}}, DType::Complex128) ==
+          "'t': valid_min is ignored: complex numbers have no order");
 }
 
 TEST_CASE("what the dtype cannot hold is ignored with a warning") {

@@ -14,15 +14,6 @@ ArrayView mask_view(const std::vector<std::uint8_t>& mask, const Coordinates& ex
     return {mask.data(), DType::UInt8, extent};
 }
 
-/// Elements of complex dtypes in native order; others go through compute::decode.
-void swap_parts(const ArrayView& run, std::byte* to) {
-    const std::size_t part = size_of(run.dtype) / 2;
-    for (Index i = 0; i < 2 * run.size(); ++i) {
-        const std::byte* const from = run.data + static_cast<std::size_t>(i) * part;
-        std::reverse_copy(from, from + part, to + static_cast<std::size_t>(i) * part);
-    }
-}
-
 /// Shorter stretches of elements are put behind each other before anything looks at them.
 constexpr Index dense_min = 64;
 
@@ -39,25 +30,20 @@ void for_each_outer(const ArrayView& view, int outer, Visit visit) {
 Prepare::Prepare(const Request& request, const std::vector<OperatorSet>& sets)
     : request_(request), sets_(sets) {
     for (const Input& input : request.inputs) {
-        Stage stage;
-        stage.decoding = input.decoding;
-        stage.stored = input.decoding.stored(input.parts.front()->dtype());
-        if (is_complex(stage.stored) && (input.decoding.packed || input.decoding.drops_values())) {
-            throw InvalidArgument(Problem{"complex data is not packed and has no missing values",
+        Stage stage(input.decoding, input.decoding.stored(input.parts.front()->dtype()));
+        if (is_complex(stage.stored) && input.decoding.packed) {
+            throw InvalidArgument(Problem{"complex data is not packed",
                                           std::string(name_of(stage.stored)), "real dtypes",
                                           "Leave its decoding out"});
         }
-        if (!is_complex(stage.stored)) {
-            stage.missing.emplace(stage.stored);
-            for (const StoredValue& value : input.decoding.missing) {
-                stage.missing->add(value.bytes);
-            }
-            if (input.decoding.valid_min) {
-                stage.missing->set_valid_min(input.decoding.valid_min->bytes);
-            }
-            if (input.decoding.valid_max) {
-                stage.missing->set_valid_max(input.decoding.valid_max->bytes);
-            }
+        for (const StoredValue& value : input.decoding.missing) {
+            stage.missing.add(value.bytes);
+        }
+        if (input.decoding.valid_min) {
+            stage.missing.set_valid_min(input.decoding.valid_min->bytes);
+        }
+        if (input.decoding.valid_max) {
+            stage.missing.set_valid_max(input.decoding.valid_max->bytes);
         }
         stages_.push_back(std::move(stage));
     }
@@ -77,8 +63,7 @@ void Prepare::run(std::span<const ArrayView> stored, const Region& where) {
         ArrayView view = stored[i];
         view.dtype = stage.stored;
         view = close_up(view, stage.closed_up);
-        const bool may_miss = stage.missing && !stage.missing->empty();
-        stage.masked = may_miss && holds_missing(stage, view);
+        stage.masked = !stage.missing.empty() && holds_missing(stage, view);
         const bool changes = stage.decoding.packed || (native && view.swapped);
         values_[i] = stage.masked || changes ? decode(stage, view, changes) : view;
     }
@@ -152,7 +137,7 @@ void Prepare::for_runs(const ArrayView& view, Visit visit) {
 bool Prepare::holds_missing(const Stage& stage, const ArrayView& view) {
     bool found = false;
     for_runs(view, [&](const ArrayView& run, Index) {
-        found = found || compute::any_missing(run, *stage.missing);
+        found = found || compute::any_missing(run, stage.missing);
     });
     return found;
 }
@@ -171,13 +156,9 @@ ArrayView Prepare::decode(Stage& stage, const ArrayView& view, bool changes) {
     for_runs(view, [&](const ArrayView& run, Index first) {
         std::byte* const to =
             changes ? stage.values.data() + static_cast<std::size_t>(first) * element : nullptr;
-        if (!stage.missing) {
-            swap_parts(run, to);
-            return;
-        }
         const MutableArrayView values{to, dtype, run.extent,
                                       contiguous_strides(run.extent, element)};
-        compute::decode(run, *stage.missing, stage.decoding.packed, stage.decoding.scale,
+        compute::decode(run, stage.missing, stage.decoding.packed, stage.decoding.scale,
                         stage.decoding.offset, values,
                         stage.masked ? stage.included.data() + first : nullptr);
     });

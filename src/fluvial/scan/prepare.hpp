@@ -4,7 +4,7 @@
 /// stretches so short that a walk along them would spend most of the time between them.
 #pragma once
 
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "fluvial/compute/decode.hpp"
@@ -31,9 +31,12 @@ class Prepare {
   private:
     /// What has to be done to one input.
     struct Stage {
+        Stage(Decoding how, DType dtype)
+            : decoding(std::move(how)), stored(dtype), missing(dtype) {}
+
         Decoding decoding;
-        DType stored = DType::Float64;
-        std::optional<compute::MissingValues> missing;  ///< none: no value is
+        DType stored;
+        compute::MissingValues missing;
         std::vector<std::byte> closed_up, values;
         std::vector<std::uint8_t> included;
         bool masked = false;  ///< `included` says something of the box at hand
