@@ -61,6 +61,12 @@ class LibraryDataset final : public store::Dataset {
     Reader reader_;
 };
 
+/// Why a dataset cannot be opened.
+struct Unreadable {
+    std::string why, allowed, remedy;
+    bool damaged = false;  ///< else the library lacks something
+};
+
 /// What the library says of a file when it is opened.
 struct Contents {
     std::string path;
@@ -68,6 +74,7 @@ struct Contents {
     Attributes attributes;
     std::vector<store::Dimension> dimensions;
     std::map<std::string, Attributes> groups;
+    std::map<std::string, Unreadable> unreadable;
 };
 
 class LibraryFile final : public store::File {
@@ -81,6 +88,10 @@ class LibraryFile final : public store::File {
             names_.push_back(dataset->name());
             datasets_.emplace(dataset->name(), std::move(dataset));
         }
+        for (const auto& [name, said] : contents_.unreadable) {
+            names_.push_back(name);
+            reasons_.emplace(name, said.why);
+        }
     }
 
     const std::string& path() const override { return contents_.path; }
@@ -90,6 +101,7 @@ class LibraryFile final : public store::File {
         return contents_.dimensions;
     }
     const std::vector<std::string>& names() const override { return names_; }
+    const std::map<std::string, std::string>& unreadable() const override { return reasons_; }
     const std::vector<std::string>& groups() const override { return groups_; }
     Attributes group_attributes(const std::string& group) const override {
         const auto found = contents_.groups.find(group);
@@ -99,17 +111,27 @@ class LibraryFile final : public store::File {
                    : store::File::group_attributes(group);  // which throws
     }
     std::shared_ptr<const store::Dataset> dataset(const std::string& name) const override {
-        const auto found = datasets_.find(name);
-        if (found == datasets_.end()) {
+        if (const auto found = datasets_.find(name); found != datasets_.end()) {
+            return found->second;
+        }
+        const auto unreadable = contents_.unreadable.find(name);
+        if (unreadable == contents_.unreadable.end()) {
             store::throw_no_dataset(*this, name);
         }
-        return found->second;
+        const Unreadable& said = unreadable->second;
+        const Problem problem{text("'", name, "' of '", contents_.path, "' cannot be opened"),
+                              said.why, said.allowed, said.remedy};
+        if (said.damaged) {
+            throw DamagedFile(problem);
+        }
+        throw InvalidArgument(problem);
     }
 
   private:
     Contents contents_;
     std::vector<std::string> names_;
     std::vector<std::string> groups_;
+    std::map<std::string, std::string> reasons_;  ///< of those that cannot be opened
     std::map<std::string, std::shared_ptr<const store::Dataset>> datasets_;
 };
 
@@ -119,6 +141,17 @@ std::vector<store::Dimension> to_dimensions(nb::handle stated) {
         out.push_back({to_text(dimension[0], "the name of a dimension"),
                        to_int(dimension[1], "the length of a dimension"),
                        nb::cast<bool>(dimension[2])});
+    }
+    return out;
+}
+
+std::map<std::string, Unreadable> to_unreadable(nb::handle stated) {
+    std::map<std::string, Unreadable> out;
+    for (const nb::handle one : stated) {
+        out.emplace(to_text(one[0], "the name of a dataset"),
+                    Unreadable{to_text(one[1], "why it cannot be opened"),
+                               to_text(one[2], "what is allowed"), to_text(one[3], "the remedy"),
+                               nb::cast<bool>(one[4])});
     }
     return out;
 }
@@ -145,13 +178,16 @@ void bind_library_file(nanobind::module_& m) {
     m.def(
         "file_by_library",
         [](const std::string& path, const std::string& format, nb::handle attributes,
-           nb::handle dimensions, nb::handle groups, nb::handle datasets, nb::object read) {
+           nb::handle dimensions, nb::handle groups, nb::handle datasets, nb::object read,
+           nb::handle unreadable) {
             Contents contents{
-                path, format,
+                path,
+                format,
                 to<fluvial::Attributes>(attributes, "attributes", "a dict of str to values"),
                 to_dimensions(dimensions),
                 to<std::map<std::string, fluvial::Attributes>>(groups, "groups",
-                                                               "a dict of paths to attributes")};
+                                                               "a dict of paths to attributes"),
+                to_unreadable(unreadable)};
             const Reader reader = share(std::move(read));
             std::vector<std::shared_ptr<const fluvial::store::Dataset>> found;
             for (const nb::handle stated : datasets) {
@@ -162,8 +198,11 @@ void bind_library_file(nanobind::module_& m) {
                     std::make_shared<LibraryFile>(std::move(contents), std::move(found))));
         },
         "path"_a, "format"_a, "attributes"_a, "dimensions"_a, "groups"_a, "datasets"_a, "read"_a,
+        "unreadable"_a = nb::tuple(),
         "A file that a Python library reads. `dimensions`: (name, length, unlimited). `groups`: "
         "attributes by path. `datasets`: (name, dtype, shape, dimensions, attributes, extents that "
         "are best read together or ()). `read`: called with a name, start and count, from any "
-        "thread; returns an array of that dtype. Local.");
+        "thread; returns an array of that dtype. `unreadable`: (name, why, what is allowed, "
+        "remedy, "
+        "whether it is damaged) of datasets that cannot be opened. Local.");
 }

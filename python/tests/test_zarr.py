@@ -2,6 +2,7 @@
 """Series in folders of Zarr, versions 2 and 3, as xarray and its own library have them."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import pickle
@@ -193,6 +194,27 @@ def test_chunks_that_are_damaged_or_gone(tmp_path):
             fl.open(tmp_path / "bad.zarr")
 
 
+@pytest.mark.parametrize(("version", "index"), [(2, None), (3, None), (3, "start"), (3, "end")])
+def test_a_chunk_of_blosc_without_its_last_byte(tmp_path, version, index):
+    path = tmp_path / "b.zarr"
+    how = {"compressors": (CODECS[version][1],), "chunks": (8,)}
+    if index is not None:
+        how["shards"] = {"shape": (32,), "index_location": index}
+    values = np.random.default_rng(1).random(64)
+    zarr.open_group(path, mode="w", zarr_format=version).create_array("deep/x", data=values, **how)
+    key = "c/1" if version == 3 else "1"
+    chunk = path / "deep" / "x" / key
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    with fl.open(path) as file:
+        together = 8 if index is None else 32
+        assert file["deep/x"].isel(dim_0=slice(together)).max() == values[:together].max()
+        expected = rf"chunk {key} of 'deep/x' of '.*b\.zarr' cannot be read: got"
+        with pytest.raises(fl.DamagedFile, match=expected):
+            file["deep/x"].read()
+        with pytest.raises(fl.DamagedFile, match=expected):
+            file["deep/x"].reduce("max")
+
+
 FILLS = [("f2", -998.5), ("f2", np.inf), ("c8", -999.1), ("c16", -999 + 1j), ("c16", np.nan)]
 
 
@@ -219,6 +241,51 @@ def test_fill_values_of_any_dtype_are_missing(tmp_path, version, dtype, fill):
             step.put("x", values.reshape(20, 15), attrs=x.attrs)
     with fl.open(copy) as file, xr.open_zarr(copy) as theirs:
         assert file["x"].reduce("count") == theirs["x"].count() == 298
+
+
+def test_arrays_that_the_library_cannot_open_leave_others_readable(tmp_path, version):
+    path = tmp_path / "u.zarr"
+    root = zarr.open_group(path, mode="w", zarr_format=version)
+    for name in ("a", "deep/codec", "deep/dtype", "deep/damaged", "z"):
+        root.create_array(name, data=np.arange(4.0))
+    mark, codec, dtype = [
+        (".zarray", {"compressor": {"id": "acme"}}, {"dtype": "<q9"}),
+        ("zarr.json", {"codecs": [{"name": "acme.zip"}]}, {"data_type": "int24"}),
+    ][version - 2]
+    for name, edit in (("codec", codec), ("dtype", dtype)):
+        said = path / "deep" / name / mark
+        said.write_text(json.dumps(json.loads(said.read_text()) | edit))
+    (path / "deep" / "damaged" / mark).write_text("{")
+    with fl.open(path) as file:
+        assert file.names == ["a", "z", "deep/codec", "deep/damaged", "deep/dtype"]
+        assert file["a"].sum() == file["z"].sum() == 6
+        assert sorted(file.unreadable) == ["deep/codec", "deep/damaged", "deep/dtype"]
+        assert "acme" in file.unreadable["deep/codec"]
+        with pytest.raises(fl.InvalidArgument, match=r"'deep/codec' of .*acme.*; allowed: codecs"):
+            file["deep/codec"]
+        with pytest.raises(fl.InvalidArgument, match=r"cannot be opened.* Install the package"):
+            file["deep/dtype"].read()
+        with pytest.raises(fl.DamagedFile, match=r"'deep/damaged' of .* cannot be opened"):
+            file["deep/damaged"]
+        assert len(file) == 1
+    with pytest.raises(fl.InvalidArgument, match=r"codec' cannot be opened: got .*acme"):
+        fl.open(path / "deep" / "codec", engine="zarr")
+    with pytest.warns(UserWarning, match="'deep/codec' is left out.*acme"):
+        xr.open_dataset(path, engine="fluvial", group="deep")
+
+
+def test_consolidated_metadata_with_one_that_cannot_be_opened(tmp_path, version):
+    path = tmp_path / "u.zarr"
+    dataset = xr.Dataset({"a": ("i", np.arange(4.0)), "b": ("i", np.arange(4, dtype="f4"))})
+    dataset.to_zarr(path, zarr_format=version, consolidated=True)
+    for name in (".zmetadata", "b/.zarray", "zarr.json", "b/zarr.json"):
+        if (path / name).exists():
+            said = (path / name).read_text().replace('"<f4"', '"<q9"').replace("float32", "int24")
+            (path / name).write_text(said)
+    with fl.open(path) as file:
+        assert file.names == ["a", "b"]
+        assert sorted(file.unreadable) == ["b"]
+        assert file["a"].sum() == 6
 
 
 def test_without_the_package_it_is_refused_at_once(tmp_path, monkeypatch):

@@ -140,7 +140,10 @@ class File(SeriesInFiles, JointReductions):
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """Why datasets cannot be opened, by name: what is damaged. Using them raises this, too."""
+        """Why datasets cannot be opened, by name: what is damaged, or which codec is not known.
+
+        Using them raises this, too.
+        """
         return self._files.unreadable
 
     @property

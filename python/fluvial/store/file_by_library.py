@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,16 @@ class LibraryDataset(NamedTuple):
     """Extents that are best read together: those of a chunk; () for none."""
 
 
+class Unreadable(NamedTuple):
+    """Why a library cannot open an array."""
+
+    why: str
+    allowed: str
+    remedy: str
+    damaged: bool
+    """Else the library lacks something."""
+
+
 class LibraryContents(NamedTuple):
     """What a library says of a file."""
 
@@ -51,6 +62,8 @@ class LibraryContents(NamedTuple):
     datasets: Sequence[LibraryDataset]
     records: str | None
     """The dimension that has a record for each step."""
+    unreadable: Mapping[str, Unreadable] = MappingProxyType({})
+    """Arrays that the library cannot open, by name."""
 
 
 def file_by_library(contents: LibraryContents, read: Read) -> _core.File:
@@ -77,6 +90,7 @@ def file_by_library(contents: LibraryContents, read: Read) -> _core.File:
         {path: simple(attrs) for path, attrs in contents.groups.items()},
         [(d.name, d.dtype, d.shape, [*d.dims], simple(d.attrs), d.granule) for d in known],
         checked,
+        [(name, *unreadable) for name, unreadable in contents.unreadable.items()],
     )
 
 

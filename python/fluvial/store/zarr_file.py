@@ -7,18 +7,33 @@ import base64
 import json
 import os
 import struct
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
+from ..base.messages import shown_text
 from ..describe.dates import TIME
-from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
+from .file_by_library import (
+    LibraryContents,
+    LibraryDataset,
+    Unreadable,
+    cannot_read,
+    file_by_library,
+)
+from .zarr_chunks import DamagedChunkError, read_chunks, stored_together
 
 if TYPE_CHECKING:
     import zarr
 
 _DIMS = "_ARRAY_DIMENSIONS"
+_MARKS = ("zarr.json", ".zgroup", ".zarray")
+_OF_ARRAYS = (
+    {"shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"},
+    {"shape", "dtype", "chunks", "fill_value", "compressor", "filters", "order"},
+)
+"""What the metadata of an array must have, in version 3 and in version 2."""
 
 
 def open_zarr(path: str) -> _core.File:
@@ -27,40 +42,129 @@ def open_zarr(path: str) -> _core.File:
     Raises
     ------
     DamagedFile
-        The library cannot open it.
+        The library cannot open it. Arrays that it cannot open are `unreadable` instead.
+    InvalidArgument
+        It is one array, of a codec or dtype that the library does not have.
     """
-    import zarr
-
     try:
-        _check_version(path)
-        root: Any = zarr.open(path, mode="r")
-        if isinstance(root, zarr.Array):
-            members = [("data", root)]
-            attrs: dict[str, object] = {}
-        else:
-            members = sorted(root.members(max_depth=None))
-            attrs = dict(root.attrs)
-        arrays = {name: found for name, found in members if isinstance(found, zarr.Array)}
-        groups = {name: dict(found.attrs) for name, found in members if name not in arrays}
-        datasets = [_described(name, array) for name, array in arrays.items()]
+        root, members = _members(path)
+        groups = {name: dict(found.attrs) for name, found in members if _is_group(found)}
+        attrs = dict(root.attrs) if _is_group(root) else {}
         version = root.metadata.zarr_format
     except Exception as error:  # of the library, of JSON, of the system
-        raise cannot_read(path, "metadata", error) from error
+        if (reason := _reason(path, error)).damaged:
+            raise cannot_read(path, "metadata", error) from error
+        raise _core.InvalidArgument(
+            f"'{shown_text(path)}' cannot be opened: got {reason.why}; allowed: {reason.allowed}. "
+            f"{reason.remedy}"
+        ) from error
+    arrays, datasets, unreadable = {}, [], {}
+    for name, found in members:
+        if name in groups:
+            continue
+        try:
+            if isinstance(found, Exception):
+                raise found
+            datasets.append(_described(name, found))
+            arrays[name] = found
+        except Exception as error:
+            unreadable[name] = _reason(os.path.join(path, name), error)
 
     def read(name: str, start: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
+        folder = os.path.join(path, name) if _is_group(root) else path
         box = tuple(slice(b, b + n) for b, n in zip(start, count, strict=True))
-        found = np.asarray(arrays[name][box])
+        try:
+            found = read_chunks(folder, arrays[name], box)
+        except DamagedChunkError as error:
+            raise cannot_read(path, f"{error} of '{name}'", error.why) from error
         return found.view(np.uint8) if found.dtype.kind == "b" else found
 
     by_time = any(dataset.dims[:1] == (TIME,) for dataset in datasets)
     records = TIME if by_time else None
-    format_ = f"Zarr (version {version})"
-    return file_by_library(LibraryContents(path, format_, attrs, groups, datasets, records), read)
+    contents = LibraryContents(
+        path, f"Zarr (version {version})", attrs, groups, datasets, records, unreadable
+    )
+    return file_by_library(contents, read)
+
+
+def _members(path: str) -> tuple[Any, list[tuple[str, Any]]]:
+    """Return the root, and what is in it by name; an exception for what cannot be opened."""
+    import zarr
+
+    _check_version(path)
+    try:
+        root: Any = zarr.open(path, mode="r")
+        if not _is_group(root):
+            return root, [("data", root)]
+        if root.metadata.consolidated_metadata is not None:
+            return root, sorted(root.members(max_depth=None))
+    except Exception:  # of one of the arrays, perhaps
+        root = zarr.open(path, mode="r", use_consolidated=False)
+    return root, list(_walk(path, ""))
+
+
+def _walk(path: str, group: str) -> Iterator[tuple[str, Any]]:
+    """Give what is in a group and below it, one by one: one that fails does not hide others."""
+    import zarr
+
+    with os.scandir(os.path.join(path, group)) as entries:
+        folders = sorted(entry.name for entry in entries if entry.is_dir())
+    for folder in folders:
+        name = f"{group}/{folder}" if group else folder
+        whole = os.path.join(path, name)
+        if not any(os.path.exists(os.path.join(whole, mark)) for mark in _MARKS):
+            continue
+        found: Any
+        try:
+            found = zarr.open(whole, mode="r", use_consolidated=False)
+        except Exception as error:
+            found = error
+        yield name, found
+        if _is_group(found):
+            yield from _walk(path, name)
+
+
+def _is_group(found: object) -> bool:
+    import zarr
+
+    return isinstance(found, zarr.Group)
+
+
+def _reason(folder: str, error: Exception) -> Unreadable:
+    """Return why an array cannot be opened: damaged, unless its metadata are those of an array."""
+    import zarr
+
+    why = f"{type(error).__name__}: {shown_text(str(error))}"
+    if isinstance(error, ValueError) and _is_whole(folder):
+        return Unreadable(
+            why,
+            f"codecs and dtypes that zarr {zarr.__version__} knows, as it is installed here",
+            "Install the package that has this one, or a newer zarr, or write the array with "
+            "another",
+            False,
+        )
+    return Unreadable(
+        why, "metadata that the format's library reads", "Copy or write it again", True
+    )
+
+
+def _is_whole(folder: str) -> bool:
+    """Return whether metadata are JSON and have all that those of an array must have."""
+    for mark, needed in zip(("zarr.json", ".zarray"), _OF_ARRAYS, strict=True):
+        try:
+            with open(os.path.join(folder, mark), "rb") as file:
+                said = json.load(file)
+            return isinstance(said, dict) and needed <= said.keys()
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError):
+            return False
+    return False
 
 
 def _check_version(path: str) -> None:
     """Raise ValueError unless the metadata of the root say a version; the library asks for none."""
-    for mark in ("zarr.json", ".zgroup", ".zarray"):
+    for mark in _MARKS:
         try:
             with open(os.path.join(path, mark), "rb") as file:
                 said = json.load(file)
@@ -84,7 +188,7 @@ def _described(name: str, array: Any) -> LibraryDataset:
         tuple(array.shape),
         tuple(str(dim or "") for dim in dims),
         attrs,
-        tuple(getattr(array, "shards", None) or array.chunks),
+        stored_together(array),
     )
 
 

@@ -99,7 +99,8 @@ class File {
     /// DamagedFile.
     virtual Attributes group_attributes(const std::string& group) const;
     /// Throws InvalidArgument that lists the names when there is none of this name, or says why the
-    /// dataset cannot be used (a compound or string type); DamagedFile for one that is unreadable.
+    /// dataset cannot be used (a compound or string type, an unknown codec); DamagedFile for one
+    /// that is damaged.
     virtual std::shared_ptr<const Dataset> dataset(const std::string& name) const = 0;
 };
 
