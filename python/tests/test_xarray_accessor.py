@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reading_files.climate import climate, same, write
@@ -93,6 +94,41 @@ def test_what_cannot_be_found_in_the_file_is_refused(path, tmp_path, opened):
             dataset["u"].isel(lat=points, lon=points).fluvial.count()
     with pytest.raises(fl.InvalidArgument, match="no such dimension: got 'x'"):
         opened.fluvial.mean("x")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_folders_of_zarr(tmp_path, version, chunks):
+    dataset = climate()
+    path = tmp_path / "folder"
+    packing = {"dtype": "i2", "scale_factor": 0.01, "add_offset": 273.0, "_FillValue": -32768}
+    how = {"zarr_format": version, "consolidated": True}
+    for variable in dataset.variables.values():
+        variable.encoding = {}
+    dataset["u"].encoding = {"_FillValue": -999.0, "chunks": (5, 3, 8)}
+    dataset.to_zarr(path, encoding={"packed": packing}, **how)
+    dataset.to_zarr(path, group="deep/er", mode="a", **how)
+    with xr.open_zarr(path, chunks=chunks) as opened:
+        with pytest.raises(fl.InvalidArgument, match="labels along 'lat' that were assigned"):
+            opened["u"].assign_coords(lat=opened["lat"] + 1).fluvial.mean()
+        for name in ("temperature", "packed", "u"):
+            part = opened[name].isel(time=slice(3, 20, 4)).transpose("lon", ...)
+            for over in (None, "time", ["lat", "lon"]):
+                same(part.fluvial.mean(over), part.astype("f8").mean(over))
+        whole = opened.fluvial.max("time")
+        same(whole["u"], opened["u"].max("time"))
+    with xr.open_dataset(path, engine="zarr", group="deep/er", chunks=chunks) as deep:
+        assert deep["u"].fluvial.dataset().name == "deep/er/u"
+        found = deep["u"].fluvial.max("time")
+        del deep["u"].encoding["_FillValue"]  # as where xarray was told to take none for missing
+        with pytest.raises(fl.InvalidArgument, match="got the fill value None, in the file"):
+            deep["u"].fluvial.mean()
+        same(found, deep["u"].max("time"))
+    store = zarr.storage.MemoryStore()
+    dataset.to_zarr(store, **how)
+    refused = pytest.raises(fl.InvalidArgument, match=r"got no file .*folders of Zarr on this")
+    with xr.open_zarr(store) as opened, refused:
+        opened["u"].fluvial.mean()
 
 
 def test_undecoded_and_valid_ranges_as_xarray_has_them(tmp_path):

@@ -19,6 +19,7 @@ import xarray as xr
 
 from .._core import InvalidArgument, Reduction, dtype_name
 from ..base.arguments import check_options, unknown_name
+from ..base.messages import shown
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
@@ -73,7 +74,11 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
             raise _not_of_file(array, f"a new name of what the file calls {name!r}")
         stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
         paths = sources if len(sources) == 1 else _in_order(array, name, sources)
-        return _find(array, name, open_files(paths, decode=False if stored else "xarray"))
+        file = open_files(paths, decode=False if stored else "xarray")
+        found = _find(array, name, file)
+        if file.format.startswith("Zarr") and not stored:
+            _check_fill_value(array, found)
+        return found
 
     def reduce(
         self,
@@ -278,6 +283,15 @@ def _find(array: xr.DataArray, name: str, file: File) -> FileDataset:
     )
 
 
+def _check_fill_value(array: xr.DataArray, found: FileDataset) -> None:
+    """Refuse an array whose missing values xarray was told to find in another way than it does."""
+    mine, theirs = (attrs.get("_FillValue") for attrs in (found.attrs, array.encoding))
+    if mine is theirs is None:
+        return
+    if mine is None or theirs is None or not np.array_equal(mine, theirs, equal_nan=True):
+        raise _not_of_file(array, f"the fill value {shown(theirs)}, in the file {shown(mine)}")
+
+
 def _same(labels: pd.Index, coordinate: xr.DataArray) -> bool:
     """Tell whether labels are equal; NaN is equal to NaN."""
     return labels.equals(pd.Index(np.atleast_1d(coordinate.values)))
@@ -309,5 +323,6 @@ def _in_memory(
 def _not_of_file(array: xr.DataArray, seen: str) -> InvalidArgument:
     return InvalidArgument(
         f"the array {array.name!r} is no unmodified selection of a file: got {seen}; allowed: what "
-        f"xarray opened and isel, sel or transpose selected. {_REMEDY}."
+        "xarray opened from files, or from folders of Zarr on this machine, and isel, sel or "
+        f"transpose selected. {_REMEDY}."
     )

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import xarray as xr
+
+if TYPE_CHECKING:
+    import zarr
 
 _UNCHANGED = ("open_dataset-", "xarray-", "concatenate-", "getitem-", "transpose-", "rechunk-")
 """How dask calls the steps that bring values as they are from where they lie."""
@@ -20,7 +24,7 @@ def sources_of(array: xr.DataArray) -> list[str] | None:
     """
     data = array.variable._data
     if not hasattr(data, "__dask_graph__"):
-        source = array.encoding.get("source")
+        source = array.encoding.get("source", path_of(data))
         return None if source is None else [str(source)]
     paths: list[str | None] = []
     layers = data.__dask_graph__().layers
@@ -69,6 +73,8 @@ def originals_of(data: object) -> dict[str, OfFile]:
 
 def _names_behind(value: object) -> set[str]:
     for inner in wrapped(value):
+        if (zarr_array := _zarr_array(inner)) is not None:
+            return {zarr_array.path}
         name = getattr(inner, "variable_name", None)
         if isinstance(name, str):
             group = getattr(getattr(inner, "datastore", None), "_group", None) or ""
@@ -77,14 +83,25 @@ def _names_behind(value: object) -> set[str]:
 
 
 def path_of(value: object) -> str | None:
-    """Return the file behind xarray's wrappers of an array; None for one that is in memory."""
+    """Return the file behind xarray's wrappers of an array; None for one that is in memory.
+
+    Of Zarr it is the outermost folder, if it is one of the file system.
+    """
     for inner in wrapped(value):
+        if (zarr_array := _zarr_array(inner)) is not None:
+            root = getattr(zarr_array.store, "root", None)  # of other stores it is no Path
+            return str(root) if isinstance(root, os.PathLike) else None
         store = getattr(inner, "datastore", None)
         for owner, name in ((inner, "path"), (store, "_filename"), (store, "filename")):
             path = getattr(owner, name, None)
             if isinstance(path, str):
                 return path
     return None
+
+
+def _zarr_array(value: object) -> zarr.Array | None:
+    """Return what xarray's own wrapper of Zarr's arrays has in it."""
+    return getattr(value, "_array", None) if type(value).__name__ == "ZarrArrayWrapper" else None
 
 
 def wrapped(value: object) -> Iterator[object]:
