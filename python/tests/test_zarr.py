@@ -268,6 +268,12 @@ def test_arrays_that_the_library_cannot_open_leave_others_readable(tmp_path, ver
         with pytest.raises(fl.DamagedFile, match=r"'deep/damaged' of .* cannot be opened"):
             file["deep/damaged"]
         assert len(file) == 1
+    for command in ("info", "ls"):
+        words = [sys.executable, "-m", "fluvial", command, str(path)]
+        said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+        assert "'deep/codec' of" in said
+        assert "acme" in said
+        assert "'deep/damaged' of" in said
     with pytest.raises(fl.InvalidArgument, match=r"codec' cannot be opened: got .*acme"):
         fl.open(path / "deep" / "codec", engine="zarr")
     with pytest.warns(UserWarning, match="'deep/codec' is left out.*acme"):

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import xarray as xr
 
-from .._core import DamagedFile
+from .._core import DamagedFile, InvalidArgument
 from ..scan.file import File
 from .tables import Described, Plain, Row, layout_in_words
 
@@ -63,7 +63,7 @@ def describe_file(file: File) -> Described:
     for name in file.names:
         try:
             dataset = file[name]
-        except DamagedFile as error:
+        except (DamagedFile, InvalidArgument) as error:
             datasets.append({"name": name, "error": str(error)})
             continue
         attrs = {key: attribute(value) for key, value in dataset.attrs.items()}

@@ -90,22 +90,27 @@ def statistic_rows(
             listed.add(name)
             found: Row = dict.fromkeys(_STATISTICS)
             try:
-                found |= _statistics(step[name], look.live)
+                found |= _statistics(step, name, look.live)
             except DamagedFile as error:
                 found["min"] = str(error)
-            except InvalidArgument:
-                pass  # complex numbers have no least one
             time = plain(step.time)
             yield {"step": step.iteration, "time": time, "dataset": name} | found
     if some:
         _check_found(look, datasets, listed)
 
 
-def _statistics(dataset: Any, live: bool) -> Row:
+def _statistics(step: Step, name: str, live: bool) -> Row:
+    try:
+        dataset: Any = step[name]
+    except InvalidArgument as error:  # of a codec that is not known
+        return {"min": str(error)}
     if dataset.size == 0:
         return {}
     operators = {name: name for name in _STATISTICS}
-    found = dataset.reduce(operators, **({"local": True} if live else {}))
+    try:
+        found = dataset.reduce(operators, **({"local": True} if live else {}))
+    except InvalidArgument:
+        return {}  # complex numbers have no least one
     return {name: plain(np.asarray(found[name])[()]) for name in _STATISTICS}
 
 
@@ -113,7 +118,7 @@ def _described(step: Step, name: str) -> Described:
     try:
         dataset = step[name]
         layout = getattr(dataset, "layout", None)
-    except DamagedFile as error:
+    except (DamagedFile, InvalidArgument) as error:
         return {"name": name, "error": str(error)}
     chunks = "" if layout is not None else f"{len(dataset.chunks or ())} chunks"
     return {
