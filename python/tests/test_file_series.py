@@ -140,6 +140,20 @@ def test_steps_by_position_and_one_after_the_other(openpmd):
         assert found == indices
         assert series.next() is None
         assert [step.index for step in series] == indices  # as often as one likes
+        assert series.stats.pop("wait_s") > 0
+        counted = {"steps_read": 2 * len(indices), "steps_discarded": 0, "transport": "files"}
+        assert series.stats.items() >= counted.items()
+        assert pickle.loads(pickle.dumps(series)).stats["steps_read"] == 0
+
+
+def test_equal_parts_by_rank(openpmd):
+    with fl.open(openpmd[0]) as series:
+        dataset = series.next()["meshes/E/x"]
+        for chosen in (dataset, dataset.isel({dataset.dims[0]: slice(1, 4)})):
+            parts = [chosen[chosen.slab(rank, 3)] for rank in range(3)]
+            np.testing.assert_array_equal(np.concatenate(parts), chosen.read())
+        with pytest.raises(fl.OutOfBounds, match="got rank 4; allowed: 0 to 3"):
+            dataset.slab(4, 4)
 
 
 def test_what_a_closed_series_says(openpmd):

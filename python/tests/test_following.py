@@ -75,6 +75,7 @@ def test_steps_are_given_as_they_are_finished_and_then_the_end(name):
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said
     assert seen == list(range(steps))
+    assert series.stats["steps_read"] == steps and series.stats["wait_s"] > 0
     assert not os.path.exists(path_of_mark(name))
 
 

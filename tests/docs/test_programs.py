@@ -98,7 +98,11 @@ def test_readme_writer_and_reader(launcher, tmp_path):
     printed = run_pair(
         launcher, tmp_path, [sys.executable, "writer.py"], [sys.executable, "reader.py"]
     )
-    # The writer's ranks are 2 here, so this is what they wrote:
+    assert printed == what_the_reader_prints()
+
+
+def what_the_reader_prints():
+    """What README's reader prints of a writer on 2 ranks."""
     n, rngs = 100_000, [np.random.default_rng(rank) for rank in range(2)]
     expected = []
     for i in range(10):
@@ -106,7 +110,18 @@ def test_readme_writer_and_reader(launcher, tmp_path):
         expected.append(
             f"t={0.1 * i:.1f}: {2 * n} atoms, mean {v.mean():.3f}, spread {v.std():.3f}"
         )
-    assert printed == expected
+    return expected
+
+
+@pytest.mark.parametrize("path", ["gas2.h5", "gas%T.h5"])
+def test_readme_writer_and_reader_go_through_a_file_by_an_options_file(launcher, tmp_path, path):
+    for name in ("writer.py", "reader.py"):
+        (tmp_path / name).write_text(README.files[name])
+    (tmp_path / "gas.toml").write_text(f'[series.gas]\nengine = "hdf5"\npath = "{path}"\n')
+    env = {"FLUVIAL_OPTIONS": str(tmp_path / "gas.toml")}
+    run_on(launcher, 2, sys.executable, "writer.py", cwd=tmp_path, env=env)
+    printed = run_on(launcher, 3, sys.executable, "reader.py", cwd=tmp_path, env=env)
+    assert printed.splitlines() == what_the_reader_prints()
 
 
 def test_readme_reduction_of_a_file(launcher, tmp_path):
@@ -208,10 +223,10 @@ def test_numba_operator():
     )
 
 
-def run_on(launcher, ranks, *command):
+def run_on(launcher, ranks, *command, **how):
     """Run one job; return what it printed, sorted where ranks print each their own."""
     words = [str(word) for word in command]
-    with launcher.start(ranks, words, timeout=60, stdout=subprocess.PIPE) as job:
+    with launcher.start(ranks, words, timeout=60, stdout=subprocess.PIPE, **how) as job:
         printed = job.process.communicate(timeout=75)[0].decode()
         assert job.wait() == 0, printed
     return printed

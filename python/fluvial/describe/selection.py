@@ -10,7 +10,7 @@ from typing import Literal, Protocol, SupportsIndex, TypeAlias
 import numpy as np
 
 from .. import _core
-from ..base.arguments import to_index, to_mapping, unknown_name
+from ..base.arguments import to_index, to_int, to_mapping, unknown_name
 from ..base.messages import shown
 
 Axis = int | str
@@ -108,6 +108,23 @@ def _along(entry: Index, axis: int, extent: int) -> tuple[int, int, int, slice |
         )
     indices = range(*entry.indices(extent))
     return indices.start if len(indices) else 0, len(indices), indices.step, slice(None)
+
+
+def slab_of(shape: tuple[int, ...], rank: int, size: int) -> tuple[slice, ...]:
+    """Return the `rank`-th of `size` equal parts along the first axis, as a selection.
+
+    >>> slab_of((10, 4), 3, 4)
+    (slice(8, 10, None), slice(None, None, None))
+    """
+    size = to_int(size, "size", 1)
+    rank = to_int(rank, "rank")
+    if not 0 <= rank < size:
+        raise _core.OutOfBounds(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
+    if not shape:
+        return ()
+    base, larger = divmod(shape[0], size)
+    begin = rank * base + min(rank, larger)
+    return (slice(begin, begin + base + (rank < larger)), *[slice(None)] * (len(shape) - 1))
 
 
 def one_of(over: Over | None, axis: Over | None, dim: Over | None) -> Over | None:

@@ -16,7 +16,7 @@ from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.records import unit_of
-from ..describe.selection import Indexers, Method, Over, Selection, by_dimension, one_of
+from ..describe.selection import Indexers, Method, Over, Selection, by_dimension, one_of, slab_of
 from ..describe.storage_attributes import plain_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
@@ -266,6 +266,13 @@ class FileDataset(
             )
 
         return pending_scan.begin(prepare, {**self._taking_part(), **options})
+
+    def slab(self, rank: int, size: int) -> tuple[slice, ...]:
+        """Return the `rank`-th of `size` equal parts of the selection along its first axis.
+
+        >>> mine = dataset[dataset.slab(comm.rank, comm.size)]            # doctest: +SKIP
+        """
+        return slab_of(self.shape, rank, size)
 
     def mine(
         self, strategy: Strategy = "hyperslabs", *, own: Mapping[str, Own] | None = None

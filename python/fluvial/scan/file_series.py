@@ -19,6 +19,7 @@ from ..store.joined_files import JoinedFiles, open_joined
 from ..store.numbered_files import numbered_files
 from ..store.stored_steps import StoredSteps, steps_of_numbered
 from .file_step import FileStep
+from .taken_steps import TakenSteps
 
 
 def open_numbered(
@@ -126,13 +127,26 @@ class SeriesInFiles:
     followed = False
     """Whether more steps may come."""
 
+    @property
+    def stats(self) -> dict[str, int | float | str]:
+        """Steps that this rank got one after the other, and seconds waiting for them, so far.
+
+        Keys are those of a live series, as far as they mean something: `transport` is "files", and
+        no step is ever discarded.
+        """
+        return self._taken.stats
+
+    @functools.cached_property
+    def _taken(self) -> TakenSteps:
+        return TakenSteps()
+
     @functools.cached_property
     def steps(self) -> FileSteps:
         """The steps by position, ``steps[-1]``, in ascending order of their numbers."""
         return FileSteps(self._find_steps(), self.comm)
 
     def __iter__(self) -> Iterator[FileStep]:
-        return self.steps.each()
+        return self._taken.counted(self.steps.each())
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -143,10 +157,11 @@ class SeriesInFiles:
 
     @functools.cached_property
     def _following(self) -> Iterator[FileStep]:
-        return self.steps.each()
+        return iter(self)
 
     def __getstate__(self) -> dict[str, object]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("steps", "_following")}
+        here = ("steps", "_following", "_taken")
+        return {k: v for k, v in self.__dict__.items() if k not in here}
 
     def close(self) -> None:
         """Close the files; what other threads have begun ends, or raises. Idempotent."""

@@ -120,6 +120,9 @@ class FollowedSeries(SeriesInFiles):
         PeerLost
             The writer is gone, and all that it has finished was given.
         """
+        return self._taken.counted(self._each())
+
+    def _each(self) -> Iterator[FileStep]:
         last = -1
         while True:
             after = last

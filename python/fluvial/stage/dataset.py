@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import WrongType
-from ..base.arguments import as_array, to_int
+from ..base.arguments import as_array
 from ..base.html_table import html_table
 from ..compute.arithmetic import LazyOperators, is_number, refuse_dataset
 from ..compute.reductions import Reductions
@@ -22,7 +22,16 @@ from ..compute.specs import Specs
 from ..describe.attributes import Attributes, AttributeValue
 from ..describe.axis_labels import axis_labels
 from ..describe.records import unit_of
-from ..describe.selection import Indexers, Method, Over, Selection, one_of, to_dims, to_hyperslab
+from ..describe.selection import (
+    Indexers,
+    Method,
+    Over,
+    Selection,
+    one_of,
+    slab_of,
+    to_dims,
+    to_hyperslab,
+)
 from ..describe.storage_attributes import says_decoding
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
@@ -220,15 +229,7 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
 
     def slab(self, rank: int, size: int) -> tuple[slice, ...]:
         """Return the `rank`-th of `size` equal parts along the first axis, as a selection."""
-        size = to_int(size, "size", 1)
-        rank = to_int(rank, "rank")
-        if not 0 <= rank < size:
-            raise _core.OutOfBounds(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
-        if not self.shape:
-            return ()
-        base, larger = divmod(self.shape[0], size)
-        begin = rank * base + min(rank, larger)
-        return (slice(begin, begin + base + (rank < larger)), *[slice(None)] * (self.ndim - 1))
+        return slab_of(self.shape, rank, size)
 
     def mine(
         self, strategy: Strategy = "hyperslabs", *, own: Mapping[str, Own] | None = None

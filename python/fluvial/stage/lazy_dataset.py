@@ -159,6 +159,9 @@ class LazyDataset(
     def load(self) -> xr.DataArray:
         """Read what is selected."""
 
+    def slab(self, rank: int, size: int) -> tuple[slice, ...]:
+        """Return the `rank`-th of `size` equal parts of the selection along its first axis."""
+
     def mine(
         self, strategy: Strategy = "hyperslabs", *, own: Mapping[str, Own] | None = None
     ) -> list[Piece]:
