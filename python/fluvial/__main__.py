@@ -15,9 +15,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _OF_THE_COMMAND:
             raise
-        sys.exit(
-            f"fluvial: the command needs more packages ({error}): pip install 'fluvial[files]'"
-        )
+        packages = " ".join(_OF_THE_COMMAND)
+        sys.exit(f"fluvial: the command needs more packages ({error}). Run: pip install {packages}")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def write_files(chosen: Choice, comm: Communicator | None) -> FileWriteSeries:
     except ImportError as error:
         raise InvalidArgument(
             f"to write files needs a Python package that is not installed: got {error}; allowed: "
-            "xarray, h5py. Run: pip install 'fluvial[files]'"
+            "xarray, h5py. Run: pip install xarray h5py"
         ) from error
     kept = {"step_timeout", "stall_timeout", *WRITE_OPTIONS} & chosen.options.keys()
     said = {key: chosen.options[key] for key in kept}
@@ -65,7 +65,7 @@ def read_files(
     except ImportError as error:
         raise InvalidArgument(
             f"files need a Python package that is not installed: got {error}; "
-            "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
+            "allowed: xarray, h5netcdf, cftime. Run: pip install xarray h5netcdf cftime"
         ) from error
     said = {key: value for key, value in options.items() if key in FILE_OPTIONS}
     if isinstance(name, os.PathLike):

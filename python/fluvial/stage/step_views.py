@@ -66,5 +66,5 @@ def to_views(step: Step) -> Views:
         return views
     raise InvalidArgument(
         "to select, mask, weight and group by name needs a Python package that is not installed: "
-        "got no xarray; allowed: xarray, cftime. Run: pip install 'fluvial[files]'"
+        "got no xarray; allowed: xarray, cftime. Run: pip install xarray cftime"
     )

@@ -37,8 +37,7 @@ def parse(script: Script) -> syntax.Program:
         import lark
     except ModuleNotFoundError:
         raise InvalidArgument(
-            "cannot read a script: got no package lark; allowed: with it. "
-            "`pip install 'fluvial[swift]'`"
+            "cannot read a script: got no package lark; allowed: with it. Run: pip install lark"
         ) from None
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _DEPTH))
