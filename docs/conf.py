@@ -37,7 +37,7 @@ exclude_patterns = ["_build"]
 default_role = "code"  # `name` in docstrings
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has the names, the text says what they are

@@ -56,6 +56,30 @@ def test_examples_stand_in_fences():
     assert {p.name: lines for p in pages if (lines := unfenced(p.read_text()))} == {}
 
 
+def anchors(text):
+    """What links may name of a page: its headings, of the levels that docs/conf.py allows."""
+    conf = (GUIDE.parent / "conf.py").read_text()
+    levels = int(re.search(r"^myst_heading_anchors = (\d)$", conf, re.M)[1])
+    fenced = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.M | re.S)
+    headings = re.findall(rf"^#{{1,{levels}}} (.*)$", fenced, re.M)
+    found = set(re.findall(r"^\((.*)\)=$", text, re.M))
+    for heading in map(str.lower, headings):
+        by_github = re.sub(r"[^\w -]", "", heading).replace(" ", "-")
+        by_docutils = re.sub(r"[^a-z0-9]+", "-", heading).strip("-")
+        found |= {by_github, by_docutils}
+    return found
+
+
+def test_links_name_headings_that_there_are():
+    wrong = []
+    for page in GUIDE.parent.rglob("*.md"):
+        for path, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", page.read_text()):
+            target = (page.parent / path) if path else page
+            if anchor not in anchors(target.read_text()):
+                wrong.append(f"{page.name}: {path}#{anchor}")
+    assert wrong == []
+
+
 def rows(page, heading):
     """The rows of the table under a heading, as lists of cells."""
     section = (GUIDE / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
