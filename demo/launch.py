@@ -47,14 +47,21 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     steps: Annotated[
-        int, typer.Option(help="Molecular dynamics steps (default 1200; 500 with --short).")
+        int,
+        typer.Option(
+            help=f"Molecular dynamics steps (default {STEPS}; {STEPS_SHORT} with --short).",
+            show_default=False,
+        ),
     ] = 0,
     ranks: Annotated[
         str,
         typer.Option(help="Ranks of the simulation, or of both jobs: 2 or 2,3.", metavar="N[,M]"),
     ] = "2",
     readers: Annotated[
-        int, typer.Option(help="Ranks of the analysis (default: as many as the simulation).")
+        int,
+        typer.Option(
+            help="Ranks of the analysis (default: as many as the simulation).", show_default=False
+        ),
     ] = 0,
     atoms: Annotated[
         int, typer.Option(help=f"Atoms, at least; the crystal has whole cells (>= {FEWEST_ATOMS}).")
@@ -216,4 +223,4 @@ def conclude(plan: Plan, comparison: Comparison, out: pathlib.Path, console: Con
 
 
 if __name__ == "__main__":
-    sys.exit(app())
+    sys.exit(app(prog_name="./run demo"))

@@ -2,6 +2,7 @@
 """A user-defined operator as a numba cfunc of MPI_User_function type: the sum in quadrature.
 
 The same address could be given to MPI_Op_create. It runs without the interpreter.
+It needs numba: pip install numba.
 """
 
 import numba

@@ -7,8 +7,12 @@ configuring; that a whole first call succeeds is what continuous integration beg
 
 import os
 import pathlib
+import pty
+import re
 import shutil
 import subprocess
+import sys
+import tomllib
 
 import pytest
 
@@ -50,10 +54,10 @@ def bare(tmp_path_factory):
     return copy
 
 
-def call(bare, tmp_path, *words, built=False):
+def call(bare, tmp_path, *words, stderr=subprocess.PIPE):
     """Call ./run in the bare tree; return the process and the calls of cmake."""
     tools, calls = tmp_path / "bin", tmp_path / "calls"
-    tools.mkdir()
+    tools.mkdir(exist_ok=True)
     (tools / "cmake").write_text(CMAKE)
     (tools / "cmake").chmod(0o755)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("FLUVIAL_", "PYTHON"))}
@@ -63,7 +67,13 @@ def call(bare, tmp_path, *words, built=False):
         "CMAKE_CALLS": str(calls),
     }
     done = subprocess.run(
-        ["./run", *words], cwd=bare, env=env, capture_output=True, text=True, timeout=60
+        ["./run", *words],
+        cwd=bare,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        timeout=60,
     )
     return done, calls.read_text().splitlines() if calls.exists() else []
 
@@ -93,6 +103,97 @@ def test_the_first_call_of_a_word_configures(bare, tmp_path, words, build):
     assert f"configuring {build} failed" in done.stderr and "cmake: a stand-in" in done.stderr
 
 
+@pytest.mark.parametrize("word", ["demo", "build", "docs", "shell"])
+def test_help_comes_before_anything_is_installed(bare, tmp_path, word):
+    shutil.rmtree(bare / ".build", ignore_errors=True)
+    done, calls = call(bare, tmp_path, word, "--help")
+    assert (done.returncode, done.stderr, calls) == (0, "", [])
+    assert done.stdout.startswith(f"usage: ./run {word}")
+    assert not (bare / ".build").exists()
+
+
+def test_help_of_the_demo_has_the_options_of_its_program(bare, tmp_path):
+    shutil.rmtree(bare / ".build", ignore_errors=True)
+    before = call(bare, tmp_path, "demo", "--help")[0].stdout
+    env = os.environ | {"COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"}
+    after = subprocess.run(
+        [ROOT / "run", "demo", "--help"], env=env, capture_output=True, text=True, timeout=60
+    ).stdout
+    options = set(re.findall(r"--[a-z-]+", after)) - {"--help", "--live"}
+    assert options and options <= set(re.findall(r"--[a-z-]+", before))
+    assert "Usage: ./run demo" in after and "[default: 0]" not in after
+
+
+NINJA = """#!/bin/sh
+case " $* " in *' -n '*) exit 0 ;; esac
+echo '[3/17] Building CXX object a.o'
+sleep 4
+echo '[4/17] error: a stand-in'
+exit 1
+"""
+
+
+def test_a_build_names_its_log_and_on_a_terminal_says_how_far_it_is(bare, tmp_path):
+    shutil.rmtree(bare / ".build", ignore_errors=True)
+    (bare / ".build" / "mpich").mkdir(parents=True)
+    (bare / ".build" / "mpich" / "build.ninja").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ninja").write_text(NINJA)
+    (tmp_path / "bin" / "ninja").chmod(0o755)
+    terminal, end = pty.openpty()
+    done, _ = call(bare, tmp_path, "demo", stderr=end)
+    os.close(end)
+    said = os.read(terminal, 65536).decode()
+    os.close(terminal)
+    assert done.returncode == 1
+    assert "building .build/mpich (log: .build/mpich/build.log)" in said
+    assert "run: [3/17]" in said
+    assert "error: a stand-in" in said
+
+
+# What the examples import of each other, and numba, of which its example says how to install it.
+NOT_OF_THE_SHELL = {"fluvial", "numba"} | {path.stem for path in ROOT.glob("examples/*/*.py")}
+
+
+def test_the_shell_has_what_the_documentation_imports():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, groups = pyproject["project"], pyproject["dependency-groups"]
+    extras = project["optional-dependencies"]
+    listed = project["dependencies"] + extras["files"] + extras["demo"] + groups["shell"]
+    names = {re.match(r"[\w-]+", line)[0].lower().replace("-", "_") for line in listed}
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.py")]
+    imports = re.compile(r"^(?:>>> |\.\.\. )? *(?:import (\w+)|from (\w+)[\w.]* import )", re.M)
+    imported = {name for page in pages for name in imports.findall(page.read_text())}
+    imported = {(plain or of).lower() for plain, of in imported}
+    assert imported - names - NOT_OF_THE_SHELL - sys.stdlib_module_names == set()
+    # These are imported by Fluvial, for pages which use them.
+    assert {"cloudpickle", "lark", "zarr", "adios2"} <= names
+
+
+def test_the_shell_keeps_this_checkout_s_python_in_front(tmp_path):
+    """Whatever ~/.bashrc puts there."""
+    (tmp_path / "other").mkdir()
+    for name in ("python", "fluvial"):
+        (tmp_path / "other" / name).write_text("#!/bin/sh\necho another\n")
+        (tmp_path / "other" / name).chmod(0o755)
+    (tmp_path / ".bashrc").write_text(
+        f"PATH={tmp_path}/other:$PATH\nunset PYTHONPATH\nPS1='$ '\nread_it=yes\n"
+    )
+    program = "python -c 'import fluvial; print(fluvial.__file__)'; fluvial --version"
+    done = subprocess.run(
+        [ROOT / "run", "shell", "-i", "-c", f'{program}; echo "$PS1$read_it"'],
+        env=os.environ | {"HOME": str(tmp_path), "SHELL": "/bin/bash"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert len(done.stdout.splitlines()) == 3, done.stdout + done.stderr
+    package, version, prompt = done.stdout.splitlines()
+    assert package.startswith(str(ROOT / ".build" / "mpich" / "prefix"))
+    assert "another" not in version
+    assert prompt == "(fluvial) $ yes"
+
+
 def test_no_word_lists_the_words(bare, tmp_path):
     done, calls = call(bare, tmp_path)
     assert (done.returncode, calls) == (0, [])
@@ -115,6 +216,7 @@ def test_a_second_call_goes_on_at_once(tmp_path):
     """
     site = ROOT / ".build" / "mpich" / "prefix" / "site"
     libraries = [*site.glob("fluvial/*.so"), *site.glob("fluvial-*.dist-info/METADATA")]
+    subprocess.run([ROOT / "run", "shell", "-c", "true"], timeout=100)  # has wheels of its own
     kept = [library.open("rb") for library in libraries]  # so that no other file gets their numbers
     done = subprocess.run(
         [ROOT / "run", "shell", "-c", "python -c 'import fluvial; print(fluvial.__file__)'"],
