@@ -23,6 +23,11 @@ void bind_store(nb::module_& m);
 void bind_stream(nb::module_& m);
 
 NB_MODULE(_core, m) {
+#ifdef NDEBUG
+    // An operator that is a global of a program lives to its end where its Python function is
+    // of the same module: that holds the globals, and Python cannot see that the core holds it.
+    nb::set_leak_warnings(false);
+#endif
     m.attr("__version__") = FLUVIAL_VERSION;
     m.def(
         "mpiexec", [] { return FLUVIAL_MPIEXEC; },

@@ -318,5 +318,16 @@ def test_over_the_ranks_of_a_communicator(ranks, tmp_path):
     assert done.stdout.count("fine") == ranks
 
 
+def test_an_operator_that_lives_to_the_end_of_a_program_is_no_matter_of_complaint():
+    """The function of one that is a global holds the globals, and so the operator."""
+    program = (
+        "import fluvial as fl\nop = fl.ops.Apply(lambda x: abs(x), fl.ops.Histogram([0, 1, 2]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 def test_states_of_python_operators_travel_by_pickle():
     assert pickle.loads(pickle.dumps(Peak().identity((3,))))["value"] == -np.inf
