@@ -80,6 +80,15 @@ def test_links_name_headings_that_there_are():
     assert wrong == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/install.md"])
+def test_the_packages_of_the_build_are_those_that_run_installs(page):
+    (line,) = re.findall(r"apt-get install ((?:[^\n]*\\\n)*[^#\n]*)", (ROOT / page).read_text())
+    packages = set(line.replace("\\", "").split())
+    script = (ROOT / "run").read_text().split("missing_packages() {")[1].split("\n}")[0]
+    of_script = set(re.findall(r"[\w+.-]+", " ".join(re.findall(r"printf '([^']*)'", script))))
+    assert {"g++", "cmake", "libhdf5-dev", "libopenmpi-dev"} <= packages <= of_script
+
+
 def rows(page, heading):
     """The rows of the table under a heading, as lists of cells."""
     section = (GUIDE / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
