@@ -23,6 +23,7 @@ from rich.table import Table
 if not __package__:
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from fluvial.cli.plain_flags import show_plain_flags
 from fluvial.launch import Launcher
 
 from demo import physics
@@ -223,4 +224,5 @@ def conclude(plan: Plan, comparison: Comparison, out: pathlib.Path, console: Con
 
 
 if __name__ == "__main__":
+    show_plain_flags(app)
     sys.exit(app(prog_name="./run demo"))

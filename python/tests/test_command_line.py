@@ -156,6 +156,7 @@ def test_version_and_help(call):
         code, out, _ = call(*words)
         assert code == 0
         assert "Usage" in out
+        assert "bool" not in out, "flags take no value"
     assert "--groupby" in call("reduce", "--help")[1]
 
 

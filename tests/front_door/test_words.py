@@ -122,6 +122,7 @@ def test_help_of_the_demo_has_the_options_of_its_program(bare, tmp_path):
     options = set(re.findall(r"--[a-z-]+", after)) - {"--help", "--live"}
     assert options and options <= set(re.findall(r"--[a-z-]+", before))
     assert "Usage: ./run demo" in after and "[default: 0]" not in after
+    assert "bool" not in after
 
 
 NINJA = """#!/bin/sh

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from .._core import Error
 from ..mpi.communicator import world
+from .plain_flags import show_plain_flags
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What writing to a standard stream fails with."""
@@ -42,6 +43,7 @@ def new_app(completion: bool = False) -> typer.Typer:
 
 def call(app: typer.Typer) -> None:
     """Run the command line; errors are one red line and exit code 2."""
+    show_plain_flags(app)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     _open_what_is_closed()
     try:
