@@ -318,6 +318,24 @@ def test_steps_of_an_earlier_run_are_not_lost_without_a_word(folder):
     fl.open("disk", "w", readers=0, retain=True).close()
 
 
+@pytest.mark.parametrize("options", [{}, {"transport": "tcp"}])
+def test_a_reader_that_resumes_begins_anew_with_the_steps_of_another_run(folder, options):
+    """Of which only the files of steps were removed: positions in the first run mean nothing."""
+    for steps in (5, 7):
+        with fl.open("disk", "w", readers=0, retain=True) as writer:
+            for index in range(steps):
+                put(writer, index)
+            with fl.open("disk", resume="plot", step_timeout=5, **options) as reader:
+                assert [reader.next().index for _ in range(steps)] == list(range(steps))
+            with fl.open("disk", resume="plot", step_timeout=5, **options) as reader:
+                put(writer, steps)
+                assert reader.next().index == steps
+        with fl.open("disk", resume="plot") as reader:
+            assert indices(reader) == []
+        for file in ("steps", "data"):
+            (folder / "disk.steps" / file).unlink()
+
+
 def test_what_a_stream_that_is_not_retained_says(folder):
     with fl.open("disk", "w", readers=0) as writer:
         put(writer, 0)

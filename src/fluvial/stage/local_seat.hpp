@@ -31,6 +31,8 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
 
     /// The steps that the stream retains are those in the folder `path`.
     bool retains_in(const std::string& path) const { return log_ && log_->lies_in(path); }
+    /// That its steps are of; of a stream that has steps on a disk.
+    std::uint64_t run() const { return log_->head().run; }
     /// How far this rank has come is kept until leave(). Before the first step.
     void keep(Position position);
 

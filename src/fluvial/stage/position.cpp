@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,18 +19,23 @@
 namespace fluvial::stage {
 namespace {
 
+constexpr std::uint64_t version = 2;
+constexpr ssize_t bytes_of_version_1 = 24;  // next, size, checksum
+
 struct Stored {
+    std::uint64_t version;
+    std::uint64_t run;  ///< LogHead::run
     std::uint64_t next;
     std::uint64_t size;  ///< ranks of the job
     std::uint64_t checksum;
 };
 
 std::uint64_t checksum_of_stored(const Stored& stored) {
-    return checksum_of(std::as_bytes(std::span(&stored.next, 2)));
+    return checksum_of(std::as_bytes(std::span(&stored, 1)).first(offsetof(Stored, checksum)));
 }
 
-std::string path_of(const std::string& folder, const std::string& name, int rank) {
-    return text(folder, "/positions/", name, '.', rank);
+std::string path_of(const PositionOf& position, int rank) {
+    return text(position.folder, "/positions/", position.name, '.', rank);
 }
 
 host::Descriptor open_file(const std::string& path) {
@@ -40,33 +47,45 @@ host::Descriptor open_file(const std::string& path) {
     return file;
 }
 
-void store(const host::Descriptor& file, std::uint64_t next, int size) {
-    Stored stored{next, static_cast<std::uint64_t>(size), 0};
+void store(const host::Descriptor& file, std::uint64_t run, std::uint64_t next, int size) {
+    Stored stored{version, run, next, static_cast<std::uint64_t>(size), 0};
     stored.checksum = checksum_of_stored(stored);
     if (::pwrite(file.get(), &stored, sizeof stored, 0) != sizeof stored) {
         throw_errno("cannot write down how far this reader has come", errno);
     }
 }
 
-/// None where there is no file, or an empty one. Throws DamagedFile.
-std::optional<Stored> load(const std::string& path) {
+/// None where there is no file, an empty one, or that of another run. Throws DamagedFile.
+std::optional<Stored> load(const PositionOf& position, int rank) {
+    const std::string path = path_of(position, rank);
     const host::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     Stored stored{};
     const ssize_t got = file.valid() ? ::pread(file.get(), &stored, sizeof stored, 0) : 0;
     if (got == 0) {
         return std::nullopt;
     }
-    if (got != sizeof stored || stored.checksum != checksum_of_stored(stored)) {
+    if (got == bytes_of_version_1) {
+        throw DamagedFile(Problem{
+            "a reader's position is of an earlier version, which does not "
+            "say of which run it is",
+            path, text("version ", version), "Remove it to begin with the first step again"});
+    }
+    if (got != sizeof stored || stored.version != version ||
+        stored.checksum != checksum_of_stored(stored)) {
         throw DamagedFile(Problem{"a reader's position is damaged", path,
                                   "the file as it was written",
                                   "Remove it to begin with the first step again"});
+    }
+    if (stored.run != position.run) {
+        return std::nullopt;
     }
     return stored;
 }
 
 }  // namespace
 
-PositionClaim::PositionClaim(const std::string& folder, const std::string& name, int size) {
+PositionClaim::PositionClaim(const PositionOf& position, int size) {
+    const auto& [folder, name, run] = position;
     if (::mkdir(text(folder, "/positions").c_str(), 0700) != 0 && errno != EEXIST) {
         throw_errno(text("cannot make the folder ", folder, "/positions"), errno,
                     "A job that resumes writes beside the steps how far it has come");
@@ -81,26 +100,28 @@ PositionClaim::PositionClaim(const std::string& folder, const std::string& name,
         }
         lock_.close_in_children(pause);
     }
-    if (const auto first = load(path_of(folder, name, 0))) {
+    if (const auto first = load(position, 0)) {
         step_ = first->next;
         for (int rank = 1; rank < static_cast<int>(first->size); ++rank) {
-            const auto other = load(path_of(folder, name, rank));
+            const auto other = load(position, rank);
             step_ = std::min(step_, other ? other->next : 0);
         }
     }
     // From here on the positions are those of this job, also where it has another size. Higher
     // ranks store theirs first: a job that is killed in between leaves none that is too far.
     for (int rank = size - 1; rank >= 0; --rank) {
-        store(open_file(path_of(folder, name, rank)), step_, size);
+        store(open_file(path_of(position, rank)), run, step_, size);
     }
 }
 
-Position::Position(const std::string& folder, const std::string& name, int rank, int size,
-                   PositionClaim claim)
-    : file_(open_file(path_of(folder, name, rank))), size_(size), claim_(std::move(claim)) {}
+Position::Position(const PositionOf& position, int rank, int size, PositionClaim claim)
+    : file_(open_file(path_of(position, rank))),
+      run_(position.run),
+      size_(size),
+      claim_(std::move(claim)) {}
 
 void Position::advance(std::uint64_t next) {
-    store(file_, next, size_);
+    store(file_, run_, next, size_);
 }
 
 }  // namespace fluvial::stage

@@ -53,18 +53,19 @@ void check_stream(const ControlBlock& control, const std::string& name) {
 
 /// Where a job that resumes has come to, which is kept with the steps; its first rank claims that,
 /// and begins there.
-std::optional<Position> position_of(const std::string& resume, const std::string& folder,
+std::optional<Position> position_of(const std::string& resume, const StreamMemory& memory,
                                     AttachRequest& request) {
     if (resume.empty()) {
         return std::nullopt;
     }
     check_position_name(resume);
+    const PositionOf position{memory.retained, resume, memory.log->head().run};
     PositionClaim claim;
     if (request.group < 0) {
-        claim = PositionClaim(folder, resume, request.size);
+        claim = PositionClaim(position, request.size);
         request.from = claim.step();
     }
-    return Position(folder, resume, request.rank, request.size, std::move(claim));
+    return Position(position, request.rank, request.size, std::move(claim));
 }
 
 /// From here on the reader counts as one of the stream's.
@@ -246,7 +247,7 @@ void RemoteService::attach(Visitor& visitor, const AttachMessage& wanted) {
             request.start = Start::At;
         }
         check_admissible(control, request);
-        std::optional<Position> position = position_of(wanted.resume, memory_.retained, request);
+        std::optional<Position> position = position_of(wanted.resume, memory_, request);
         const AttachReply place = admit_reader(control, memory_.log, request);
         host::AliveLock alive = take_place(control, place);
         sessions_.emplace_back(std::move(visitor.connection), wanted, place, std::move(alive),

@@ -127,13 +127,14 @@ PositionClaims claim_positions(const std::string& name, const ReaderOptions& opt
     PositionClaims claims;
     const auto claim = [&](int host) -> PositionClaim {
         const std::string folder = folder_of_steps(name, options, host);
-        if (!StepLog::open(folder)) {
+        const auto log = StepLog::open(folder);
+        if (!log) {
             throw InvalidArgument(Problem{
                 text("the reader of '", name, "' cannot resume"), text("no steps in ", folder),
                 "a stream that is written with retain",
                 "Give the writer the option retain, and this reader the same folder by retained"});
         }
-        return {folder, options.resume, size};
+        return {{folder, options.resume, log->head().run}, size};
     };
     if (!writer) {
         for (const StepLog& log : open_logs(name, options)) {
@@ -157,7 +158,7 @@ void keep_position(LocalSeat& seat, const std::string& name, const ReaderOptions
                                       "the folder of the writer's option retain",
                                       "Give it by the option retained"});
     }
-    seat.keep(Position(folder, options.resume, own.rank, own.size, std::move(claim)));
+    seat.keep(Position({folder, options.resume, seat.run()}, own.rank, own.size, std::move(claim)));
 }
 
 std::shared_ptr<Seat> take_seat_in_replay(const std::string& name, const ReaderOptions& options,

@@ -202,22 +202,47 @@ TEST_CASE("a position is that of the slowest rank, of one job at a time") {
     const Folder folder;
     three_steps(folder);
     const std::string path = folder.steps();
+    const PositionOf plot{path, "plot", 1};
     {
-        PositionClaim claim(path, "plot", 2);
+        PositionClaim claim(plot, 2);
         CHECK(claim.step() == 0);
-        CHECK_THROWS_WITH_AS(PositionClaim(path, "plot", 1), doctest::Contains("is in use"),
+        CHECK_THROWS_WITH_AS(PositionClaim(plot, 1), doctest::Contains("is in use"),
                              InvalidArgument);
-        CHECK_NOTHROW(PositionClaim(path, "other", 1));
-        Position zero(path, "plot", 0, 2, std::move(claim));
-        Position one(path, "plot", 1, 2, {});
+        CHECK_NOTHROW(PositionClaim({path, "other", 1}, 1));
+        Position zero(plot, 0, 2, std::move(claim));
+        Position one(plot, 1, 2, {});
         zero.advance(7);
         one.advance(3);
-        CHECK_THROWS_AS(PositionClaim(path, "plot", 1), InvalidArgument);
+        CHECK_THROWS_AS(PositionClaim(plot, 1), InvalidArgument);
     }
-    CHECK(PositionClaim(path, "plot", 1).step() == 3);
+    CHECK(PositionClaim(plot, 1).step() == 3);
     // That job had one rank.
-    CHECK(PositionClaim(path, "plot", 3).step() == 3);
-    folder.damage("positions/plot.0", 1);
-    CHECK_THROWS_WITH_AS(PositionClaim(path, "plot", 1), doctest::Contains("position is damaged"),
+    CHECK(PositionClaim(plot, 3).step() == 3);
+    folder.damage("positions/plot.0", 17);
+    CHECK_THROWS_WITH_AS(PositionClaim(plot, 1), doctest::Contains("position is damaged"),
                          DamagedFile);
+}
+
+TEST_CASE("a position counts for the run that its steps are of") {
+    const Folder folder;
+    three_steps(folder);
+    const std::string path = folder.steps();
+    const PositionOf of_first{path, "plot", 1}, of_second{path, "plot", 2};
+    const auto come_to = [](const PositionOf& position, std::uint64_t next) {
+        Position(position, 0, 1, PositionClaim(position, 1)).advance(next);
+    };
+    come_to(of_first, 5);
+    CHECK(PositionClaim(of_second, 2).step() == 0);
+    come_to(of_second, 3);
+    CHECK(PositionClaim(of_second, 1).step() == 3);
+    SUBCASE("also when a rank that still reads the first run writes after that") {
+        PositionClaim(of_second, 2);
+        Position(of_first, 1, 2, {}).advance(9);
+        CHECK(PositionClaim(of_second, 2).step() == 0);
+    }
+    SUBCASE("and one that does not say so is refused") {
+        std::filesystem::resize_file(folder.path / "run.steps" / "positions" / "plot.0", 24);
+        CHECK_THROWS_WITH_AS(PositionClaim(of_second, 1), doctest::Contains("an earlier version"),
+                             DamagedFile);
+    }
 }
