@@ -72,6 +72,33 @@ def test_a_full_disk_makes_the_writer_wait_for_its_readers(folder):
     reader.close()
 
 
+@pytest.mark.parametrize("room", [200, 300])
+@pytest.mark.filterwarnings("ignore:the disk of the steps")
+def test_a_step_that_cannot_end_is_given_up_and_the_next_can_be_begun(folder, room):
+    """The disk has room for none of it, or for its array and not for its record."""
+    with (
+        fl.open(
+            "disk",
+            "w",
+            readers=0,
+            queue_steps=1,
+            step_timeout=0.2,
+            full="spill",
+            spill_bytes=room,
+        ) as writer,
+        fl.open("disk") as reader,
+    ):
+        assert put(writer, 0, 12)
+        for index in (1, 2):
+            step = writer.step()  # which lives on, and so is not given up for that
+            with pytest.raises(fl.TimedOut, match="disk of 'disk' stayed full"), step:
+                step.put("x", np.full(12, float(index)))
+        assert reader.next().index == 0
+        reader.close()
+        assert put(writer, 3, 12)
+        assert writer.stats["steps_spoiled"] == 2
+
+
 def put_after_reading(writer, reader, count):
     """Steps that were written are read; then there is room on the disk and in the queue."""
     found = [reader.next().index for _ in range(count)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self, overload
@@ -20,7 +21,11 @@ from .put_arguments import Named, as_put, as_puts, as_span, refuse_array
 
 
 class WriteStep:
-    """A step being written; a context manager. Ends on exit, is given up on an exception."""
+    """A step being written; a context manager.
+
+    Ends on exit, and is given up on an exception: also where it cannot end, such as by TimedOut
+    when the disk that it goes to stays full. The next step may be begun then.
+    """
 
     def __init__(self, core: _core.WriteStep) -> None:
         self._core = core
@@ -137,10 +142,16 @@ class WriteStep:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._core.end()
-        else:
+        if kind is not None:
             self._core.abandon()
+            return
+        try:
+            self._core.end()
+        except BaseException:
+            # It is still open when the disk stayed full, and over when Ctrl-C came with its end.
+            with contextlib.suppress(_core.InvalidArgument):
+                self._core.abandon()
+            raise
 
 
 class WriteSeries:

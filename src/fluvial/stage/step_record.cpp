@@ -154,7 +154,7 @@ std::size_t RecordWriter::add(std::string_view name, DType dtype, const Coordina
 std::vector<RecordWriter::Unlogged> RecordWriter::unlogged() const {
     std::vector<Unlogged> found;
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
-        if (const PutChunk& chunk = chunks_[i]; chunk.arena_offset != 0) {
+        if (const PutChunk& chunk = chunks_[i]; chunk.arena_offset != 0 && !is_logged(i)) {
             const auto item = size_of(entries_[chunk.entry].definition->dtype);
             found.push_back(
                 {i, chunk.arena_offset, static_cast<std::uint64_t>(chunk.region.volume()) * item});

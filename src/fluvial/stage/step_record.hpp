@@ -43,6 +43,7 @@ class RecordWriter {
                     const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
     /// Where the chunk that has this number is on the disk.
     void set_logged(std::size_t chunk, const BytesOfFile& block) { chunks_[chunk].logged = block; }
+    bool is_logged(std::size_t chunk) const { return chunks_[chunk].logged.bytes != 0; }
     /// Nothing came of the chunk.
     void forget(std::size_t chunk) {
         chunks_[chunk].forgotten = true;

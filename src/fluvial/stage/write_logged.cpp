@@ -118,6 +118,9 @@ std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call, cons
 void WriteStep::State::log_rest(HandleLock::Call& call) {
     Writer::State& w = *writer;
     for (const DiskSpan& span : disk_spans) {
+        if (w.records->is_logged(span.chunk)) {
+            continue;  // by an end() that found the disk full later on
+        }
         const auto block = accepted ? append(call, span.bytes) : std::nullopt;
         if (block) {
             w.records->set_logged(span.chunk, *block);

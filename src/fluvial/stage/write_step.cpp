@@ -274,21 +274,25 @@ std::shared_ptr<const void> WriteStep::keep_spans() const {
         state_->arena, state_.shared());
 }
 
-void WriteStep::State::finish(bool spoiled) {
+void WriteStep::State::check_not_ended() const {
     if (ended) {
         throw InvalidArgument(
             Problem{"the step has ended already", text("step ", step), "one end of each step", ""});
     }
-    ended = true;
+}
+
+void WriteStep::State::finish(bool spoiled) {
+    check_not_ended();
     Writer::State& w = *writer;
+    RecordPlace record{};
+    if (accepted && !spilled && !spoiled) {
+        record = w.records->finish();  // throws where there is no memory: the step is open then
+        blocks.push_back(record.offset);
+    }
+    ended = true;
     w.step_open = false;
     w.opened.reset();
     ++w.next_step;
-    RecordPlace record{};
-    if (accepted && !spilled && !spoiled) {
-        record = w.records->finish();
-        blocks.push_back(record.offset);
-    }
     record.logged = logged_record;
     w.staged.push_back({slot, step, std::move(blocks)});
     bool complete = false, small = false;
@@ -313,6 +317,7 @@ void WriteStep::State::finish(bool spoiled) {
 void WriteStep::end() {
     HandleLock::Call call(state_->writer->handle, "the step cannot end");
     call.wait_for([this] { return state_->puts == 0; });
+    state_->check_not_ended();  // or what is on the disk would go there again
     state_->log_rest(call);
     state_->finish(false);
 }

@@ -92,7 +92,9 @@ class WriteStep {
     std::shared_ptr<const void> keep_spans() const;
 
     /// Offers the step to readers once all ranks have ended it. Local; waits for nothing but puts
-    /// of other threads. Throws InvalidArgument when another thread has closed the stream.
+    /// of other threads, and for room on a disk that the step goes to. Throws InvalidArgument when
+    /// another thread has closed the stream, TimedOut when the disk stayed full. The step is open
+    /// then: end it again, or give it up.
     void end();
     /// Gives the step up: no reader will see it, on whichever rank this is called.
     void abandon();

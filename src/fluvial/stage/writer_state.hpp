@@ -120,6 +120,7 @@ struct WriteStep::State {
     std::vector<DiskSpan> disk_spans;
 
     void check_open() const;
+    void check_not_ended() const;
     /// A place in the arena, which goes with the step.
     std::uint64_t allocate(std::uint64_t bytes);
     /// A new chunk: its number in the step, and its place in the arena; 0: on the disk.
@@ -156,7 +157,8 @@ struct WriteStep::State {
     std::optional<BytesOfFile> append(HandleLock::Call& call, std::span<const std::byte> bytes);
     /// The same of a whole array, from wherever its elements lie.
     std::optional<BytesOfFile> append(HandleLock::Call& call, const ArrayView& data);
-    /// What of the step belongs on the disk and is not there yet, and its record.
+    /// What of the step belongs on the disk and is not there yet, and its record. What throws may
+    /// be tried again.
     void log_rest(HandleLock::Call& call);
     /// Takes note of the step's end; with the turn, like all of these.
     void finish(bool spoiled);
