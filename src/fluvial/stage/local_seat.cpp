@@ -141,6 +141,7 @@ void LocalSeat::wait_for_others() {
 std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call,
                                           std::optional<std::uint64_t> given) {
     const StepLog* const log = log_ ? &*log_ : nullptr;
+    bool others_lag = false;
     const auto taken = await(
         control_, header().step_bell, Deadline(options_.step_timeout_s),
         [&]() -> std::optional<Taken> {
@@ -149,13 +150,14 @@ std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call,
             if (next.any() || next.gone) {
                 return next;
             }
-            return next.others_lag || !at_end(control_, cell_, options_.stall_timeout_s)
+            others_lag = next.others_lag;
+            return others_lag || !at_end(control_, cell_, options_.stall_timeout_s)
                        ? std::nullopt
                        : std::optional(Taken{});
         },
         call);
     if (!taken) {
-        throw no_step_in_time(header().name, options_.step_timeout_s);
+        throw no_step_in_time(header().name, options_.step_timeout_s, others_lag);
     }
     if (!taken->any()) {
         return std::nullopt;

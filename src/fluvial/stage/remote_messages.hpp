@@ -144,7 +144,8 @@ struct DataMessage {
 /// What may be known of the stream at any time.
 struct Bearings {
     SeatStats stats{};
-    std::uint8_t disk_was_full = 0;  ///< a flag, which may come as any byte
+    std::uint8_t disk_was_full = 0;  ///< flags, which may come as any byte
+    std::uint8_t others_lag = 0;     ///< Taken::others_lag
 };
 
 /// A flag of another process, whatever it has put there.

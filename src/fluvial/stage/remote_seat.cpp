@@ -215,7 +215,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call,
         return there();
     };
     if (!has_step() && !listen_until(deadline, answered, &call)) {
-        throw no_step_in_time(name_, options_.step_timeout_s);
+        throw no_step_in_time(name_, options_.step_timeout_s, others_lag());
     }
     StepMessage message;
     {
@@ -266,6 +266,11 @@ SeatStats RemoteSeat::stats(std::uint64_t) const {
     SeatStats stats = bearings_.stats;
     stats.steps_taken = steps_taken_;
     return stats;
+}
+
+bool RemoteSeat::others_lag() const {
+    const std::lock_guard lock(mutex_);
+    return bearings_.others_lag != 0;
 }
 
 bool RemoteSeat::disk_was_full() const {

@@ -82,6 +82,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool listen_until(const Deadline& deadline, std::function<bool()> done,
                       HandleLock::Call* for_step = nullptr);
     bool has_step() const;
+    bool others_lag() const;
     /// A message of which something behind is still to come.
     struct Arriving {
         StepMessage message;

@@ -246,6 +246,7 @@ bool RemoteSession::offer_one() {
     try {
         taken = given_ ? take_given(control(), place_.cell, *given_)
                        : take(control(), place_.cell, memory_.log);
+        others_lag_ = taken.others_lag;
         if (!taken.any() && !taken.gone &&
             (taken.others_lag || !at_end(control(), place_.cell, stall_timeout_s_))) {
             return false;
@@ -366,7 +367,8 @@ void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage
 /// With the control lock.
 Bearings RemoteSession::bearings_of(std::uint64_t next_index) const {
     return {stats_of(control(), place_.cell, next_index),
-            control().header().counters.full_disks.load() != 0 ? std::uint8_t{1} : std::uint8_t{0}};
+            control().header().counters.full_disks.load() != 0 ? std::uint8_t{1} : std::uint8_t{0},
+            others_lag_ ? std::uint8_t{1} : std::uint8_t{0}};
 }
 
 void RemoteSession::hang_up(const std::string& why) {

@@ -98,7 +98,8 @@ class RemoteSession final : public move::Exposed {
     StepMessages messages_;
     HandedOutSteps handed_out_;
     std::uint64_t next_index_ = 0;
-    std::uint64_t sent_ = 0;  ///< steps, ever
+    bool others_lag_ = false;  ///< when a step was asked for last
+    std::uint64_t sent_ = 0;   ///< steps, ever
     std::int64_t last_step_ns_ = 0;
     bool joined_ = false;                 ///< and the reader was told
     int asked_ = 0;                       ///< steps that the reader asks for ...

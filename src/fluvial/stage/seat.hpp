@@ -73,8 +73,9 @@ struct SeatStats {
     std::uint64_t lag_steps;  ///< complete steps from a given one on
 };
 
-/// What next() throws when its time is up.
-TimedOut no_step_in_time(const std::string& name, double step_timeout_s);
+/// What next() throws when its time is up. `others_lag`: there are steps, but other ranks of this
+/// reader are too far behind (Taken::others_lag).
+TimedOut no_step_in_time(const std::string& name, double step_timeout_s, bool others_lag);
 
 class Seat {
   public:
