@@ -10,8 +10,10 @@ import pathlib
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 
 import pytest
@@ -150,6 +152,26 @@ def test_a_build_names_its_log_and_on_a_terminal_says_how_far_it_is(bare, tmp_pa
     assert "building .build/mpich (log: .build/mpich/build.log)" in said
     assert "run: [3/17]" in said
     assert "error: a stand-in" in said
+
+
+def test_an_interrupted_build_leaves_nothing_behind(bare, tmp_path):
+    """A caller that reads what ./run prints gets to its end."""
+    shutil.rmtree(bare / ".build", ignore_errors=True)
+    (bare / ".build" / "mpich").mkdir(parents=True)
+    (bare / ".build" / "mpich" / "build.ninja").touch()
+    (tmp_path / "ninja").write_text(NINJA.replace("sleep 4", "exec sleep 100"))
+    (tmp_path / "ninja").chmod(0o755)
+    env = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    log = bare / ".build" / "mpich" / "build.log"
+    with subprocess.Popen(
+        ["./run", "demo"], cwd=bare, env=env, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        while not (log.exists() and "[3/17]" in log.read_text()):
+            assert process.poll() is None
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode != 0
 
 
 # What the examples import of each other, and numba, of which its example says how to install it.
