@@ -39,11 +39,12 @@ bool kept_for_observers(const ControlBlock& control, int index) {
     return false;
 }
 
-/// So that the writer has places for its steps.
+/// So that the writer has places for its queue, and for steps that it discards.
 void check_few_are_kept(const ControlBlock& control) {
-    const int most = slot_count(control) / 4;
+    const int slots = slot_count(control);
+    const int most = slots - static_cast<int>(control.header().queue_steps) - slots / 4 - 1;
     int kept = 0;
-    for (int i = 0; i < slot_count(control); ++i) {
+    for (int i = 0; i < slots; ++i) {
         kept += kept_for_observers(control, i) ? 1 : 0;
     }
     if (kept >= most) {
