@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -126,6 +127,28 @@ def test_a_full_disk_discards_as_the_policy_says(folder, policy):
     else:
         assert found[:2] == [0, 1]  # in the queue
         assert found[2:] == list(range(50 - len(found) + 2, 50))
+    reader.close()
+
+
+def test_a_reader_elsewhere_that_is_behind_knows_what_was_discarded(folder):
+    """What the writer's host says last counts, and not the steps that had come before."""
+    options = {"full": "spill,discard-newest", "spill_bytes": "40 KiB"}
+    writer = fl.open("disk", "w", readers=0, queue_steps=2, step_timeout=20, **options)
+    slow, reader = fl.open("disk"), fl.open("disk", transport="tcp")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        put(writer, 0)
+        assert reader.next().index == 0  # and further ones come while it reads this one
+        accepted = [put(writer, index) for index in range(1, 50)]
+        assert 1 < sum(accepted) < 40
+        closing = threading.Thread(target=writer.close)
+        closing.start()
+        assert len(indices(slow)) == 1 + sum(accepted)
+        found = indices(reader)
+        closing.join()
+    assert len(found) == sum(accepted)
+    assert reader.stats["steps_discarded"] == 49 - len(found)
+    slow.close()
     reader.close()
 
 

@@ -67,15 +67,16 @@ OpenedStep RemoteSeat::open_step(StepMessage message) {
     OpenedStep step;
     step.index = message.step();
     auto access = std::make_shared<RemoteStep>(shared_from_this(), step.index);
+    std::uint64_t number = 0;
     {
         const std::lock_guard lock(mutex_);
-        ++steps_taken_;
+        number = ++steps_taken_;
         ++incomplete_;
     }
     AnnouncedStep announced = messages_.read(std::move(message));
     {
         const std::lock_guard lock(mutex_);
-        bearings_ = announced.bearings;
+        bearings_ = number > bearings_after_ ? announced.bearings : bearings_;
     }
     step.from_disk = announced.from_disk;
     access->has(announced);

@@ -94,7 +94,7 @@ struct alignas(64) Slot {
     std::uint32_t spilled;           ///< all of it goes to the disk, and leaves the slot then
     std::uint32_t dropped;           ///< it was to make room, though some reader looks at it
     std::uint64_t bytes;             ///< of chunks reserved so far, over all ranks
-    std::uint64_t log_begin;         ///< nothing of this step lies on the disk before it
+    std::uint64_t log_begin;         ///< nothing that this step has on the disk lies before it
     std::uint64_t logged_bytes;      ///< of this step on the disk
     std::uint32_t need[groups_max];  ///< ranks of each group that have not finished with it
     std::uint32_t begun;             ///< bit g: group g has taken it

@@ -218,13 +218,13 @@ std::shared_ptr<const std::byte> LocalSeat::load(const Chunk& chunk,
     try {
         return log_->read(*place, what);
     } catch (const DamagedFile&) {
-        check_not_evicted(what);
+        check_has_its_place(what);
         throw;
     }
 }
 
 /// Steps of a reader that has lost its place are given back to the disk, also while it reads them.
-void LocalSeat::check_not_evicted(const std::string& what) const {
+void LocalSeat::check_has_its_place(const std::string& what) const {
     const ControlLock lock(control_);
     const GroupCell& group = control_.group(static_cast<int>(control_.reader(cell_).group));
     if (group.state == GroupState::Evicted) {
@@ -233,6 +233,11 @@ void LocalSeat::check_not_evicted(const std::string& what) const {
                          " is not on the disk any more: this reader lost its place in the "
                          "stream"),
                     group.departed, "", "Attach again to go on with later steps"});
+    }
+    if (group.state == GroupState::Broken) {
+        throw PeerLost(Problem{
+            text(what, " is not on the disk any more: this reader is broken"), group.departed, "",
+            "All ranks of a reader take the same steps; restart the reading job"});
     }
 }
 

@@ -59,7 +59,7 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     void read_records(int slot, OpenedStep& step);
     void read_records(const LogEntry& entry, StepDescription& step);
     std::shared_ptr<const std::byte> load(const Chunk& chunk, const std::string& what) const;
-    void check_not_evicted(const std::string& what) const;
+    void check_has_its_place(const std::string& what) const;
 
     ControlBlock control_;
     std::vector<host::Mapping> arenas_;  ///< by writer rank, read-only

@@ -76,7 +76,6 @@ bool is_wanted(const ControlBlock& control, int index) {
     const Slot& slot = control.slots()[index];
     switch (state_of(slot)) {
         case SlotState::Filling:
-            return true;
         case SlotState::Discarded:
             return slot.logged_bytes != 0;
         case SlotState::Complete:
@@ -99,21 +98,16 @@ std::uint64_t begin_of_slots(const ControlBlock& control) {
     return begin;
 }
 
-/// Bytes on the disk that a step has to respect: the oldest that is being written, for which
-/// readers wait, may go beyond those of younger ones.
-std::uint64_t bytes_before(const ControlBlock& control, const Slot& mine) {
-    std::uint64_t younger = 0;
-    for (const Slot& slot : control.slots()) {
-        if (state_of(slot) == SlotState::Filling && &slot != &mine) {
-            if (slot.step.load(relaxed) < mine.step.load(relaxed)) {
-                younger = 0;
-                break;
-            }
-            younger += slot.logged_bytes;
-        }
-    }
+/// No older step is being written, and none that is complete is on the disk: readers can have
+/// nothing from there but this one.
+bool is_next_there(const ControlBlock& control, const Slot& mine) {
     const Counters& counters = control.header().counters;
-    return counters.log_end - counters.log_freed - younger;
+    const auto slots = control.slots();
+    return counters.entries_freed == counters.entries_end &&
+           std::none_of(slots.begin(), slots.end(), [&](const Slot& slot) {
+               return state_of(slot) == SlotState::Filling &&
+                      slot.step.load(relaxed) < mine.step.load(relaxed);
+           });
 }
 
 /// A rank of some group has taken the step and not finished it, or is to take it as others of its
@@ -138,14 +132,20 @@ bool in_hands(const ControlBlock& control, std::uint64_t step) {
 std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std::uint64_t bytes) {
     Counters& counters = control.header().counters;
     const std::uint64_t limit = control.header().spill_bytes;
+    Slot& mine = control.slots()[slot];
     bytes = aligned(bytes);
-    if (limit != 0 && control.header().retains == 0 &&
-        bytes_before(control, control.slots()[slot]) + bytes > limit) {
+    // Readers wait for that one: what ranks that are ahead have there must not hold it up.
+    const std::uint64_t used =
+        is_next_there(control, mine) ? mine.logged_bytes : counters.log_end - counters.log_freed;
+    if (limit != 0 && control.header().retains == 0 && used + bytes > limit) {
         return std::nullopt;
     }
     const std::uint64_t offset = counters.log_end;
+    if (mine.logged_bytes == 0) {
+        mine.log_begin = offset;
+    }
     counters.log_end += bytes;
-    control.slots()[slot].logged_bytes += bytes;
+    mine.logged_bytes += bytes;
     counters.bytes_logged += bytes;
     return offset;
 }

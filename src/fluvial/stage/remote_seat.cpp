@@ -122,13 +122,13 @@ void RemoteSeat::act_on(Bytes message) {
             announce(std::move(message));
             break;
         case FromWriter::End:
-            bearings_ = in.get<Bearings>();
+            take_bearings(in);
             asked_ = 0;
             ended_ = true;
             post_done();
             break;
         case FromWriter::Gone:
-            bearings_ = in.get<Bearings>();
+            take_bearings(in);
             asked_ = 0;
             given_.reset();
             gone_ = true;
@@ -144,13 +144,19 @@ void RemoteSeat::act_on(Bytes message) {
             status_ = decode_status(in);
             break;
         case FromWriter::Beat:
-            bearings_ = in.get<Bearings>();
+            take_bearings(in);
             break;
         default:
             throw Error(
                 "the writer's host says what makes no sense; install the same version of "
                 "Fluvial for both jobs");
     }
+}
+
+/// Newer than those of the steps that have come so far, opened or not.
+void RemoteSeat::take_bearings(ByteReader& in) {
+    bearings_ = in.get<Bearings>();
+    bearings_after_ = came_;
 }
 
 void RemoteSeat::throw_failure() {

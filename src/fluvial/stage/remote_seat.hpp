@@ -93,6 +93,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     /// What follows is called with `mutex_`.
     void hear_all();
     void act_on(Bytes message);
+    void take_bearings(ByteReader& in);
     void announce(Bytes message);
     bool receive_behind();
     void take_in(StepMessage message);
@@ -185,6 +186,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::optional<std::pair<std::string, std::string>> failure_;  ///< kind and message
     std::optional<StreamStatus> status_;
     Bearings bearings_;
+    std::uint64_t bearings_after_ = 0;  ///< steps, of those that came
     std::string lost_;  ///< how the connection ended; empty: it has not
     std::int64_t heard_ns_ = 0;
     std::uint64_t steps_taken_ = 0;
