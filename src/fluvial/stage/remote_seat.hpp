@@ -187,7 +187,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::optional<StreamStatus> status_;
     Bearings bearings_;
     std::uint64_t bearings_after_ = 0;  ///< steps, of those that came
-    std::string lost_;  ///< how the connection ended; empty: it has not
+    std::string lost_;                  ///< how the connection ended; empty: it has not
     std::int64_t heard_ns_ = 0;
     std::uint64_t steps_taken_ = 0;
 
