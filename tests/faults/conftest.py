@@ -15,3 +15,10 @@ def nothing_left_behind(tmp_path):
     # A killed process gives its memory up when it is reaped; wait that long and no longer.
     wait_until(lambda: shared_memory_of(name) == [], timeout=10, what="shared memory to vanish")
     assert files_in_shm(name) == before
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of streams that say none."""
+    monkeypatch.setenv("FLUVIAL_DIRECTORY", str(tmp_path))
+    return tmp_path
