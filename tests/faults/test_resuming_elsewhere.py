@@ -21,12 +21,6 @@ import fluvial as fl
 ELSEWHERE = {"resume": "plot", "transport": "tcp"}
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("FLUVIAL_DIRECTORY", str(tmp_path))
-    return tmp_path
-
-
 @pytest.mark.random
 @pytest.mark.parametrize("seed", SEEDS)
 @scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)

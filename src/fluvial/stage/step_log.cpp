@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -17,13 +16,12 @@
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/checksum.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/host/trusted_user.hpp"
+#include "fluvial/stage/log_files.hpp"
 
 namespace fluvial::stage {
 namespace {
 
 constexpr std::uint64_t end_mark = ~std::uint64_t{0};
-constexpr mode_t mine_alone = 0600;
 /// Is still in a core's cache when it is looked at for the second time.
 constexpr std::size_t cached_bytes = std::size_t{256} << 10;
 /// The same of what is written, which file systems keep in pages as large as a call allows.
@@ -36,50 +34,6 @@ struct StoredEntry {
 
 std::uint64_t checksum_of_entry(const LogEntry& entry) {
     return checksum_of(std::as_bytes(std::span(&entry, 1)));
-}
-
-bool is_full(int error_number) {
-    return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
-}
-
-/// False: the disk is full.
-bool write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t wrote = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (wrote < 0 && errno == EINTR) {
-            continue;
-        }
-        if (wrote < 0 && is_full(errno)) {
-            return false;
-        }
-        if (wrote <= 0) {
-            throw_errno("cannot write a step to the disk", errno,
-                        "Look after the disk of the options spill and retain");
-        }
-        offset += static_cast<std::uint64_t>(wrote);
-        bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-    }
-    return true;
-}
-
-/// How many bytes there were.
-std::size_t read_all(int fd, std::uint64_t offset, std::span<std::byte> to) {
-    std::size_t got = 0;
-    while (got < to.size()) {
-        const ssize_t more =
-            ::pread(fd, to.data() + got, to.size() - got, static_cast<off_t>(offset + got));
-        if (more < 0 && errno == EINTR) {
-            continue;
-        }
-        if (more < 0) {
-            throw_errno("cannot read a step from the disk", errno);
-        }
-        if (more == 0) {
-            break;
-        }
-        got += static_cast<std::size_t>(more);
-    }
-    return got;
 }
 
 /// False: the bytes are not there, or differ from what was written.
@@ -102,66 +56,6 @@ std::optional<StoredEntry> stored_entry(int fd, std::uint64_t place) {
         return std::nullopt;
     }
     return stored;
-}
-
-host::Descriptor open_without_name(const std::string& folder) {
-    host::Descriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mine_alone));
-    if (file.valid() || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) {
-        if (!file.valid()) {
-            throw_errno(text("cannot make a file in ", folder), errno,
-                        "Give a folder on a local disk by the option spill");
-        }
-        return file;
-    }
-    std::string path = folder + "/.fluvial-spill-XXXXXX";
-    host::Descriptor named(::mkostemp(path.data(), O_CLOEXEC));
-    if (!named.valid()) {
-        throw_errno(text("cannot make a file in ", folder), errno,
-                    "Give a folder on a local disk by the option spill");
-    }
-    ::unlink(path.c_str());
-    return named;
-}
-
-/// A user that can write to a folder can put other steps there.
-void check_owner(int fd, const std::string& path) {
-    struct stat status{};
-    if (::fstat(fd, &status) != 0) {
-        throw_errno(text("cannot inspect ", path), errno);
-    }
-    if (!host::is_trusted_user(status.st_uid)) {
-        throw Refused(Problem{"retained steps belong to another user",
-                              text(path, " of ", host::user_name(status.st_uid)),
-                              host::trusted_users(),
-                              "Choose a folder of your own by the options retain and retained"});
-    }
-    if ((status.st_mode & S_IWOTH) != 0) {
-        throw Refused(Problem{"others may write to retained steps", path,
-                              "a folder and files that only this user writes to",
-                              "Run: chmod -R go-w on the folder, if no other user wrote there"});
-    }
-}
-
-void check_folder(const std::string& path) {
-    const host::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.valid()) {
-        check_owner(folder.get(), path);
-    }
-}
-
-host::Descriptor open_in(const std::string& folder, const char* name, int flags) {
-    host::Descriptor file(
-        ::open(text(folder, '/', name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mine_alone));
-    if (!file.valid() && errno != ENOENT) {
-        throw_errno(text("cannot open ", folder, '/', name), errno,
-                    errno == EEXIST ? "Steps of an earlier run are there: remove the folder, or "
-                                      "give another by the option retain"
-                                    : "");
-    }
-    if (file.valid()) {
-        check_owner(file.get(), text(folder, '/', name));
-    }
-    return file;
 }
 
 }  // namespace
