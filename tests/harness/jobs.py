@@ -214,7 +214,7 @@ class Jobs:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
-        if isinstance(error, AssertionError):
+        if isinstance(error, Exception):
             self._say_where_they_are(error)
         for job in self._started.values():
             job.kill()
@@ -226,7 +226,7 @@ class Jobs:
         if left and kind is None:
             raise ScenarioFailed(f"processes were left behind: {left}")
 
-    def _say_where_they_are(self, error: AssertionError) -> None:
+    def _say_where_they_are(self, error: Exception) -> None:
         """Add to what a check has found what the jobs have printed, and where they are."""
         running = [job for job in self._started.values() if job.poll() is None]
         for job in running:
@@ -235,8 +235,8 @@ class Jobs:
                     job.signal(signal.SIGABRT, rank)
         time.sleep(_STACKS_S if running else 0)
         for name, job in self._started.items():
-            told = self._told(name, job, 0)
-            error.add_note(f"-- {name}:\n{told.log}\n{told.stacks}")
+            told = self._told(name, job, job.poll() or 0)
+            error.add_note(str(told))
 
 
 def write_whole(path: pathlib.Path, text: str) -> None:
