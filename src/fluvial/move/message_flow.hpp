@@ -57,8 +57,12 @@ struct MessageFlow {
                          ? longest
                          : std::max(longest, units(std::min(wanted, in_use / slots_wanted)));
         const std::size_t slots = std::max<std::size_t>(1, plan.buffer_bytes / slot_bytes);
-        const std::size_t posted =
+        std::size_t posted =
             fetched ? fetched_in_use_bytes / links / slot_bytes : posted_max / links;
+        if (fetched && longest >= near_direct_tried_bytes) {
+            posted = std::min(posted, std::max(arrivals_in_use_bytes / links / slot_bytes,
+                                               arrivals_posted_min));
+        }
         credits = static_cast<int>(std::min({slots, credits_max, std::max(credits_min, posted)}));
         const std::size_t at_work = fetched ? in_use : other_batch_bytes;
         batches = static_cast<int>(std::min(slots, std::max(batches_min, at_work / slot_bytes)));
@@ -84,6 +88,8 @@ struct MessageFlow {
     /// elements that fit in: the producer's core makes it while the consumer's fetches.
     static constexpr std::size_t near_message_bytes = std::size_t{256} << 10;
     static constexpr std::size_t near_direct_bytes = near_message_bytes + 1;
+    /// From here on a TunedWay finds out whether it does.
+    static constexpr std::size_t near_direct_tried_bytes = std::size_t{32} << 10;
     /// Shorter ones are fetched more slowly than others are copied twice, which are at their best
     /// just below the length from which MPI no longer sends eagerly (4 KiB with headers).
     static constexpr std::size_t near_fetched_bytes = std::size_t{64} << 10;
@@ -91,6 +97,10 @@ struct MessageFlow {
     static constexpr std::size_t near_eager_direct_bytes = 8192;
     /// For all links into a consumer: some times its caches, whose lines are slow to write again.
     static constexpr std::size_t fetched_in_use_bytes = std::size_t{4} << 20;
+    /// Long elements arrive in memory that the consumer's core alone writes and reads: it had
+    /// better stay in that core's cache. (Of short ones many may leave one by one.)
+    static constexpr std::size_t arrivals_in_use_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t arrivals_posted_min = 4;
     static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;
     static constexpr std::size_t slots_wanted = 4;
     static constexpr std::size_t credits_min = 2;
