@@ -2,6 +2,8 @@
 """Steps of files that are not openPMD: records along time, numbered files, a file as a whole."""
 
 import os
+import re
+import warnings
 
 import h5py
 import netCDF4
@@ -177,3 +179,31 @@ def test_numbered_files_of_one_record(tmp_path):
         assert [(s.index, s.time, s["T"].shape) for s in series] == [
             (n, 6.0 * n, ()) for n in range(3)
         ]
+
+
+@pytest.mark.parametrize(
+    ("days", "wrong"),
+    [
+        ([[0, 1], [2, 3], [4]], None),
+        ([[4, 3], [2], [1, 0]], None),  # they descend
+        ([[0, 1, 2], [2, 3], [4]], ("2000-03-04", "s_1", "2000-03-04", "s_0")),  # a restarted run
+        ([[0, 1], [4], [2, 3]], ("2000-03-04", "s_2", "2000-03-06", "s_1")),
+        ([[3], [1, 2], [4]], ("2000-03-06", "s_2", "2000-03-04", "s_1")),
+    ],
+)
+def test_files_that_do_not_follow_each_other_are_said(tmp_path, days, wrong):
+    for part, some in enumerate(days):
+        with netCDF4.Dataset(tmp_path / f"s_{part}.nc", "w") as nc:
+            nc.createDimension("time", None)
+            time = nc.createVariable("time", "f8", ("time",))
+            time.units = f"days since 2000-03-0{part + 1}"  # of another day in each file
+            time[:] = np.array(some) + 1 - part
+            nc.createVariable("T", "f4", ("time",))[:] = some
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with fl.open(str(tmp_path / "s_*.nc")) as file:
+            assert file["T"].sum() == file["T"].where("T >= 0").sum() == sum(map(sum, days))
+    texts = [str(one.message) for one in told if "not in order" in str(one.message)]
+    assert len(texts) == (wrong is not None)
+    for text in texts:
+        assert re.search(".*".join(wrong), text), text

@@ -150,6 +150,32 @@ class CoordinateVariables:
         return xr.Variable(dims, values, first.attrs, first.encoding)
 
 
+def not_in_order(
+    labels: np.ndarray, lengths: Sequence[int]
+) -> tuple[int, int, object, object] | None:
+    """Return the first two parts of an axis of which the second begins before the first one ends.
+
+    With the last label of the one and the first of the other. None: labels ascend, or descend, from
+    part to part.
+
+    >>> not_in_order(np.array([0, 1, 2, 2, 3]), [3, 0, 2])
+    (0, 2, np.int64(2), np.int64(2))
+    >>> not_in_order(np.array([3, 2, 1, 0]), [2, 2]) is None
+    True
+    """
+    filled = [part for part, length in enumerate(lengths) if length > 0]
+    ends = np.cumsum(lengths)[filled]
+    firsts, lasts = labels[ends - np.array(lengths)[filled]], labels[ends - 1]
+    if len(filled) < 2:
+        return None
+    descends = lasts[0] < firsts[0] or (lasts[0] == firsts[0] and firsts[1] < firsts[0])
+    wrong = firsts[1:] >= lasts[:-1] if descends else firsts[1:] <= lasts[:-1]
+    if not wrong.any():
+        return None
+    at = int(np.argmax(wrong))
+    return filled[at], filled[at + 1], lasts[at], firsts[at + 1]
+
+
 def _raw(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     values = whole(dataset)
     return xr.Variable(dims, values, typed(dataset.attributes, values.dtype))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import warnings
@@ -23,7 +24,7 @@ from ..describe.engines import kind_of_folder, refuse_what_is_no_file
 from ..describe.storage_attributes import DECODING
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
-from .coordinates import CoordinateVariables, typed
+from .coordinates import CoordinateVariables, not_in_order, typed
 from .zarr_file import open_zarr
 
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -254,6 +255,8 @@ class JoinedFiles:
         if not decode:
             return _core.Decoding()
         parts = self.parts_of(name)
+        if len(parts) > 1:
+            self._warn_of_order(name)
         decoding, found = _core.cf_decoding(parts[0])
         if name not in self._warned:
             self._warned.add(name)
@@ -263,6 +266,31 @@ class JoinedFiles:
         if decode == "xarray":
             decoding.forget_valid_range()
         return decoding
+
+    def _warn_of_order(self, name: str) -> None:
+        """Warn, once, of a file that does not begin behind the one before it.
+
+        What a run has written anew after a restart is there twice, and counts twice.
+        """
+        along = self.joined_dimension
+        if along is None or along in self._warned:
+            return
+        self._warned.add(along)
+        with contextlib.suppress(_core.Error):  # damaged: said where it is wanted
+            labels = self._variables.of_dim(name, along.rpartition("/")[2])
+            lengths = [part.shape[0] for part in self.parts_of(name)]
+            if labels is not None and labels.size == sum(lengths):
+                found = not_in_order(labels.values, lengths)
+                if found is not None:
+                    before, after, end, begin = found
+                    warnings.warn(
+                        f"the files are not in order along '{along}': got {begin} as the first of "
+                        f"{self.paths[after]!r}, and {end} as the last of {self.paths[before]!r} "
+                        "before it. What both have counts twice; name files in their order, and "
+                        "leave out by isel what a restarted run has written again",
+                        UserWarning,
+                        stacklevel=5,
+                    )
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the paths: the process that unpickles this opens the files."""
