@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
         lon.push_back(2 * static_cast<double>(column));
     }
 
-    stage::SeriesWriter writer(argc > 1 ? argv[1] : "climate.nc", comm);
+    stage::SeriesWriter writer(argc > 1 ? argv[1] : "climate.nc", comm,
+                               {.compression = argc > 2 ? argv[2] : "none"});
     writer.set_attributes({{"Conventions", "CF-1.8"}});
     for (int day = 0; day < 5; ++day) {
         stage::SeriesWriteStep step = writer.begin_step();

@@ -171,7 +171,8 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
         assert field.id.get_storage_size() < field.nbytes / 20
     for path in (tmp_path / "plate.h5", tmp_path / "plate3.h5", tmp_path / "packed.h5"):
         assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", path)
-    check_climate(programs / "climate", launcher, tmp_path / "climate.nc")
+    for name in ("climate.nc", "climate.nc4"):
+        check_climate(programs / "climate", launcher, tmp_path / name)
 
 
 def check_climate(program, launcher, path):

@@ -220,6 +220,12 @@ class Netcdf4Output:
             check_name(name, "an axis")
         for name, variable in records.items():
             self._check_record(name, variable)
+            if name in layout.dims:
+                raise InvalidArgument(
+                    f"'{name}' is called like an axis and is not its coordinate: got a dataset "
+                    f"along {listed(variable.dims)} that changes with time; allowed: another name, "
+                    "or a dataset along that axis alone. Call it or the axis something else"
+                )
         try:
             # No cache of raw data, which others write; links in the order of the variables.
             self._file = h5py.File(

@@ -25,7 +25,7 @@
 namespace fluvial::stage {
 
 struct FileWriterOptions {
-    std::string engine = "hdf5";  ///< or "netcdf"
+    std::string engine = "hdf5";  ///< or "netcdf", "netcdf4"
     /// Of HDF5, by each rank for its own parts: "gzip", or with a level of 1 to 9 as "gzip:9".
     /// Datasets are shuffled and deflated in chunks of at most 4 MiB, which fit what the ranks put
     /// where that is regular; those of less than 4 KiB are left as they are. Empty: not at all.

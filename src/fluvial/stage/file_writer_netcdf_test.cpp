@@ -56,8 +56,10 @@ const Attributes axes = {{"axisLabels", Names{"y", "x"}},
 }  // namespace
 
 TEST_CASE("a step is a record, and coordinates are there once") {
+for (const std::string name : {"run.nc", "run.nc4"}) {
+CAPTURE(name);
     const Folder folder;
-    SeriesWriter series(folder / "run.nc", world());
+    SeriesWriter series(folder / name, world());
     series.set_attributes({{"title", std::string("of a rank")}, {"openPMD", std::string("1.1.0")}});
     for (int number = 0; number < 3; ++number) {
         SeriesWriteStep step = series.begin_step(
@@ -66,14 +68,15 @@ TEST_CASE("a step is a record, and coordinates are there once") {
         put_field(step, number, axes);
         step.end();
         // What is finished can be read before the series is closed.
-        const auto file = store::open_file(folder / "run.nc");
+        const auto file = store::open_file(folder / name);
         CHECK(file->dataset("t")->shape() == Coordinates{number + 1, 7, 5});
         world().barrier();
     }
     series.close();
-    CHECK(folder.names() == Names{"run.nc"});
-    const auto file = store::open_file(folder / "run.nc");
-    CHECK(file->format() == "netCDF classic (CDF-5)");
+    CHECK(folder.names() == Names{name});
+    const auto file = store::open_file(folder / name);
+    CHECK(file->format() ==
+(name == "run.nc" ? "netCDF classic (CDF-5)" : "netCDF-4"));
     CHECK(file->attributes() ==
           Attributes{{"software", std::string("Fluvial")}, {"title", std::string("of a rank")}});
     const auto t = file->dataset("t");
@@ -91,6 +94,7 @@ TEST_CASE("a step is a record, and coordinates are there once") {
     CHECK(all_of(*file, "time") == std::vector<double>{0, 0.5, 1});
     CHECK(all_of<std::int64_t>(*file, "cycles") == std::vector<std::int64_t>{10, 11, 12});
     CHECK(all_of<std::int8_t>(*file, "calm") == std::vector<std::int8_t>{0, 1, 0});
+}
 }
 
 TEST_CASE("a lone variable of records is not padded, and grids are coordinates") {
@@ -130,8 +134,10 @@ TEST_CASE("a lone variable of records is not padded, and grids are coordinates")
 }
 
 TEST_CASE("what a record cannot have is an error on all ranks, and the next step is written") {
+for (const std::string name : {"run.nc", "run.nc4"}) {
+CAPTURE(name);
     const Folder folder;
-    SeriesWriter series(folder / "run.nc", world());
+    SeriesWriter series(folder / name, world());
     const auto refused = [&](const char* what, const Attributes& attributes, const auto& put) {
         SeriesWriteStep step = series.begin_step(attributes);
         put(step);
@@ -186,17 +192,20 @@ TEST_CASE("what a record cannot have is an error on all ranks, and the next step
     });
     whole_step(2, 0, axes);
     series.close();
-    const auto file = store::open_file(folder / "run.nc");
+    const auto file = store::open_file(folder / name);
     std::vector<float> expected = field(0);
     const auto last = field(2);
     expected.insert(expected.end(), last.begin(), last.end());
     CHECK(all_of<float>(*file, "t") == expected);
     CHECK(all_of(*file, "time") == std::vector<double>{0, 2});
 }
+}
 
 TEST_CASE("the time of steps has the units that they say") {
+for (const std::string name : {"run.nc", "run.nc4"}) {
+CAPTURE(name);
     const Folder folder;
-    SeriesWriter series(folder / "run.nc", world());
+    SeriesWriter series(folder / name, world());
     for (int number = 0; number < 2; ++number) {
         SeriesWriteStep step = series.begin_step({{"time", 1.0 * number},
                                                   {"timeUnits", std::string("days since 2000-1-1")},
@@ -206,13 +215,14 @@ TEST_CASE("the time of steps has the units that they say") {
         step.end();
     }
     series.close();
-    const auto file = store::open_file(folder / "run.nc");
+    const auto file = store::open_file(folder / name);
     const Attributes attributes = file->dataset("time")->attributes();
     CHECK(std::get<std::string>(attributes.at("units")) == "days since 2000-1-1");
     CHECK(std::get<std::string>(attributes.at("calendar")) == "noleap");
     CHECK(attributes.size() == 2);
     CHECK(all_of(*file, "time") == std::vector<double>{0, 1});
     CHECK(std::ranges::find(file->names(), "timeUnitSI") == file->names().end());
+}
 }
 
 TEST_CASE("what stands for nothing, and bounds, are of the dataset's dtype") {
@@ -250,8 +260,10 @@ TEST_CASE("what stands for nothing, and bounds, are of the dataset's dtype") {
 }
 
 TEST_CASE("all kinds of attributes and numbers of dtypes") {
+for (const std::string name : {"run.nc", "run.nc4"}) {
+CAPTURE(name);
     const Folder folder;
-    SeriesWriter series(folder / "run.nc", world());
+    SeriesWriter series(folder / name, world());
     series.set_attributes({{"yes", true},
                            {"whole", std::int64_t{-1} << 40},
                            {"real", 0.1},
@@ -262,13 +274,13 @@ TEST_CASE("all kinds of attributes and numbers of dtypes") {
     Names written;
     for (int number = 0; number < dtype_count; ++number) {
         const DType dtype = dtype_from_number(number);
-        const std::string name(name_of(dtype));
-        if (name.starts_with("complex") || name == "float16" || name == "bool") {
+        const std::string dataset(name_of(dtype));
+        if (dataset.starts_with("complex") || dataset == "float16") {
             continue;
         }
-        written.push_back(name);
+        written.push_back(dataset);
         const MutableArrayView span =
-            step.span(name, dtype, {{world_rank()}, {1}}, {Index{world_size()}});
+            step.span(dataset, dtype, {{world_rank()}, {1}}, {Index{world_size()}});
         for (std::size_t i = 0; i < size_of(dtype); ++i) {
             span.data[i] = std::byte(16 * i + static_cast<std::size_t>(world_rank()));
         }
@@ -276,16 +288,16 @@ TEST_CASE("all kinds of attributes and numbers of dtypes") {
     step.end();
     series.close();
     CHECK(written.size() == 10);
-    const auto file = store::open_file(folder / "run.nc");
+    const auto file = store::open_file(folder / name);
     const Attributes& said = file->attributes();
     CHECK(said.at("yes") == Attribute(std::int64_t{1}));
     CHECK(said.at("whole") == Attribute(std::int64_t{-1} << 40));
     CHECK(said.at("real") == Attribute(0.1));
     CHECK(said.at("wholes") == Attribute(std::vector<std::int64_t>{1, -2}));
     CHECK(said.at("text") == Attribute(std::string("ö")));
-    for (const std::string& name : written) {
-        const auto dataset = file->dataset(name);
-        REQUIRE(name_of(dataset->dtype()) == name);
+    for (const std::string& of : written) {
+        const auto dataset = file->dataset(of);
+        REQUIRE(name_of(dataset->dtype()) == of);
         const std::size_t bytes = size_of(dataset->dtype());
         std::vector<std::byte> values(static_cast<std::size_t>(world_size()) * bytes);
         dataset->read(whole(dataset->shape()), {values.data(), dataset->dtype(), dataset->shape(),
@@ -294,4 +306,5 @@ TEST_CASE("all kinds of attributes and numbers of dtypes") {
             CHECK(values[i] == std::byte(16 * (i % bytes) + i / bytes));
         }
     }
+}
 }

@@ -268,7 +268,7 @@ TEST_CASE("what is wrong on one rank is an error on all, and the next step is wr
 
 TEST_CASE("two writers, files that are there, and other engines are refused") {
     const Folder folder;
-    CHECK_THROWS_WITH_AS(SeriesWriter(folder / "run.nc4", world()),
+    CHECK_THROWS_WITH_AS(SeriesWriter(folder / "run.zarr", world()),
                          doctest::Contains("cannot be written from C++"), InvalidArgument);
     CHECK_THROWS_WITH_AS(SeriesWriter("run", world(), {.engine = "zarr"}),
                          doctest::Contains("'run' with engine 'zarr'"), InvalidArgument);

@@ -22,12 +22,13 @@ std::string engine_of(const std::string& name, const std::string& option) {
     if (store::writes_files(said.name)) {
         return said.name;
     }
-    constexpr std::array<std::pair<std::string_view, const char*>, 5> suffixes = {
+    constexpr std::array<std::pair<std::string_view, const char*>, 6> suffixes = {
         {{".h5", "hdf5"},
          {".hdf5", "hdf5"},
          {".he5", "hdf5"},
          {".nc", "netcdf"},
-         {".nc5", "netcdf"}}};
+         {".nc5", "netcdf"},
+         {".nc4", "netcdf4"}}};
     for (const auto& [suffix, engine] : suffixes) {
         if (said.name.empty() && name.ends_with(suffix)) {
             return engine;
@@ -37,8 +38,8 @@ std::string engine_of(const std::string& name, const std::string& option) {
         "files of this kind cannot be written from C++",
         said.name.empty() ? "'" + name + "'"
                           : "'" + name + "' with " + said.where + " '" + said.name + "'",
-        "HDF5 (.h5, 'hdf5'), netCDF (.nc, 'netcdf'), and streams, whose names have no suffix "
-        "of a file format",
+        "HDF5 (.h5, 'hdf5'), netCDF (.nc, 'netcdf', or .nc4, 'netcdf4'), and streams, whose names "
+        "have no suffix of a file format",
         "Write HDF5, and convert it by `fluvial pipe`"});
 }
 

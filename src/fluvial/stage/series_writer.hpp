@@ -23,9 +23,10 @@
 namespace fluvial::stage {
 
 struct SeriesWriterOptions {
-    /// "stage" for streams, "hdf5" for files of openPMD 1.1 in HDF5, "netcdf" for labelled arrays
-    /// in netCDF (CDF-5), a record for each step (store/record_layout.hpp). Empty: FLUVIAL_ENGINE,
-    /// or else as the name says: files where it has the suffix of a format, a "/" or a "%".
+    /// "stage" for streams, "hdf5" for files of openPMD 1.1 in HDF5, "netcdf" (CDF-5) and "netcdf4"
+    /// for labelled arrays, a record for each step (store/record_layout.hpp). Empty:
+    /// FLUVIAL_ENGINE, or else as the name says: files where it has the suffix of a format, a "/"
+    /// or a "%".
     std::string engine{};
     /// Of files, as FileWriterOptions::compression; without effect on a stream.
     std::string compression{};

@@ -14,14 +14,8 @@
 
 namespace fluvial::store {
 
-/// The format's number of a dtype. Throws InvalidArgument where it has none; `name` is that of the
-/// variable.
-ClassicType classic_type_of(DType dtype, const std::string& name);
-
 /// To the next multiple of four bytes.
 std::uint64_t padded(std::uint64_t bytes);
-/// Of a variable, or of one record of it.
-std::uint64_t bytes_of(const RecordVariable& variable);
 
 /// A count as the header has it, such as that of records.
 std::vector<std::byte> header_count(std::uint64_t count);

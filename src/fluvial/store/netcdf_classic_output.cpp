@@ -12,30 +12,12 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/store/byte_order.hpp"
 #include "fluvial/store/netcdf_classic_header_output.hpp"
+#include "fluvial/store/netcdf_variables.hpp"
 
 namespace fluvial::store {
 namespace {
 
 constexpr std::uint64_t records_at = 4;  // the byte at which their number lies, of 8 bytes
-
-/// Sorted into those that are there once and, behind them, those of each record.
-void check_and_sort(RecordLayout& layout) {
-    for (const RecordVariable& variable : layout.variables) {
-        static_cast<void>(classic_type_of(variable.dtype, variable.name));
-        if (volume_of(variable.shape) == 0) {
-            throw InvalidArgument(Problem{
-                "'" + variable.name + "' has no elements", text("shape ", variable.shape),
-                "axes of at least one element, as netCDF has them", "Leave it out, or write HDF5"});
-        }
-    }
-    std::stable_partition(layout.variables.begin(), layout.variables.end(),
-                          [](const RecordVariable& variable) { return !variable.by_record; });
-    if (layout.variables.empty() || !layout.variables.back().by_record) {
-        throw InvalidArgument(Problem{"the first step has nothing that changes with time",
-                                      "coordinates alone",
-                                      "a dataset that is no coordinate, or a time", ""});
-    }
-}
 
 }  // namespace
 

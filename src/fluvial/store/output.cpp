@@ -11,6 +11,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/describe/index_walk.hpp"
 #ifdef FLUVIAL_WITH_HDF5
+#include "fluvial/store/hdf5/netcdf4_output.hpp"
 #include "fluvial/store/hdf5/output.hpp"
 #endif
 #include "fluvial/store/netcdf_classic_output.hpp"
@@ -100,7 +101,7 @@ void write_at(int file, const std::string& path, std::span<const std::byte> data
 }
 
 bool writes_files(const std::string& engine) {
-    return engine == "hdf5" || engine == "netcdf";
+    return engine == "hdf5" || engine == "netcdf" || engine == "netcdf4";
 }
 
 std::unique_ptr<Output> make_output(const std::string& engine, const std::string& path,
@@ -108,7 +109,8 @@ std::unique_ptr<Output> make_output(const std::string& engine, const std::string
                                     const std::string& compression) {
     if (!writes_files(engine)) {
         throw InvalidArgument(Problem{"files cannot be written from C++ by this engine",
-                                      "'" + engine + "' for '" + path + "'", "hdf5, netcdf",
+                                      "'" + engine + "' for '" + path + "'",
+                                      "hdf5, netcdf, netcdf4",
                                       "Write HDF5, and convert it by `fluvial pipe`"});
     }
     const Compression how = to_compression(compression, engine);
@@ -116,6 +118,9 @@ std::unique_ptr<Output> make_output(const std::string& engine, const std::string
         return std::make_unique<NetcdfClassicOutput>(path);
     }
 #ifdef FLUVIAL_WITH_HDF5
+    if (engine == "netcdf4") {
+        return std::make_unique<Netcdf4Output>(path, how);
+    }
     return std::make_unique<Hdf5Output>(path, pattern, how);
 #else
     static_cast<void>(pattern);

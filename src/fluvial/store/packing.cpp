@@ -46,9 +46,9 @@ Compression to_compression(const std::string& said, const std::string& engine) {
     if (said.empty() || said == "none") {
         return {};
     }
-    if (engine != "hdf5") {
+    if (engine != "hdf5" && engine != "netcdf4") {
         throw_no_codec(said, engine, "none",
-                       "Write HDF5, or another format from Python or by `fluvial pipe`");
+                       "Write HDF5 or netCDF-4, or another format from Python or by `fluvial pipe`");
     }
     const auto level = level_in(said);
     if (said.substr(0, said.find(':')) != "gzip" || !level) {

@@ -3,95 +3,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <memory>
 #include <string_view>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/store/hdf5/attribute_limits.hpp"
+#include "fluvial/store/hdf5/objects.hpp"
 #include "fluvial/store/hdf5/output_driver.hpp"
 
 namespace fluvial::store {
 namespace {
 
-constexpr std::uint64_t object_bytes_max = 4096;  // of a group or dataset with its attributes
-constexpr std::uint64_t index_bytes_max = 256;    // of a chunk in the index, at rank 32
 /// openPMD wants these as unsigned numbers of 32 bits.
 constexpr std::array<std::string_view, 2> of_32_bits = {"openPMDextension", "macroWeighted"};
 
-/// `result` of a call that writes.
-template <class T>
-T written(T result, const std::string& path) {
-    if (result < 0) {
-        throw SystemError(Problem{"'" + path + "' cannot be written", last_hdf5_error().text,
-                                  "a folder in which this user may write, on a disk with room",
-                                  ""});
-    }
-    return result;
-}
-
 std::uint64_t bytes_of(const DatasetDescription& dataset) {
     return static_cast<std::uint64_t>(volume_of(dataset.shape)) * size_of(dataset.dtype);
-}
-
-/// Half precision, which libhdf5 has no name for, by the fields that IEEE 754 gives it.
-Hdf5Id half_type() {
-    Hdf5Id type(H5Tcopy(H5T_NATIVE_FLOAT));
-    H5Tset_fields(type, 15, 10, 5, 0, 10);
-    H5Tset_size(type, 2);
-    H5Tset_ebias(type, 15);
-    return type;
-}
-
-Hdf5Id complex_type(hid_t part, std::size_t bytes) {
-    Hdf5Id type(H5Tcreate(H5T_COMPOUND, 2 * bytes));
-    H5Tinsert(type, "r", 0, part);
-    H5Tinsert(type, "i", bytes, part);
-    return type;
-}
-
-Hdf5Id type_of(DType dtype) {
-    switch (dtype) {
-        case DType::Int8:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT8));
-        case DType::Int16:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT16));
-        case DType::Int32:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT32));
-        case DType::Int64:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT64));
-        case DType::UInt8:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT8));
-        case DType::UInt16:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT16));
-        case DType::UInt32:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT32));
-        case DType::UInt64:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT64));
-        case DType::Float16:
-            return half_type();
-        case DType::Float32:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_FLOAT));
-        case DType::Float64:
-            return Hdf5Id(H5Tcopy(H5T_NATIVE_DOUBLE));
-        case DType::Complex64:
-            return complex_type(H5T_NATIVE_FLOAT, 4);
-        case DType::Complex128:
-            break;
-    }
-    return complex_type(H5T_NATIVE_DOUBLE, 8);
-}
-
-Hdf5Id space_of(const Coordinates& shape) {
-    if (shape.empty()) {
-        return Hdf5Id(H5Screate(H5S_SCALAR));
-    }
-    const std::vector<hsize_t> extent(shape.begin(), shape.end());
-    return Hdf5Id(H5Screate_simple(shape.size(), extent.data(), nullptr));
 }
 
 /// Gives one object attributes that it does not have yet.
@@ -145,42 +71,17 @@ class AttributeWriter {
         write_texts(values, {static_cast<Index>(values.size())});
     }
 
-    /// Texts of fixed length, which all programs of openPMD read.
     void write_texts(std::span<const std::string> values, const Coordinates& shape) {
-        std::size_t length = 1;
-        for (const std::string& value : values) {
-            length = std::max(length, value.size());
-        }
-        std::string all;
-        for (const std::string& value : values) {
-            all += value + std::string(length - value.size(), '\0');
-        }
-        Hdf5Id type(H5Tcopy(H5T_C_S1));
-        H5Tset_size(type, length);
-        H5Tset_strpad(type, H5T_STR_NULLPAD);
-        make(std::move(type), shape, all.data());
+        write_hdf5_texts(object_, name_, values, shape, path_);
     }
-
     void make(const Hdf5Id& type, const Coordinates& shape, const void* data) {
-        const Hdf5Id space = space_of(shape);
-        const Hdf5Id made(written(
-            H5Acreate2(object_, name_.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), path_));
-        if (volume_of(shape) > 0) {
-            written(H5Awrite(made, type, data), path_);
-        }
+        write_hdf5_attribute(object_, name_, type, shape, data, path_);
     }
 
     hid_t object_;
     const std::string& path_;
     std::string name_;
 };
-
-/// Makes the groups on the way, too.
-Hdf5Id with_groups() {
-    Hdf5Id properties(H5Pcreate(H5P_LINK_CREATE));
-    H5Pset_create_intermediate_group(properties, 1);
-    return properties;
-}
 
 Hdf5Id group_at(hid_t parent, const std::string& name, const std::string& path) {
     bool there = true;  // every link on the way
@@ -192,7 +93,7 @@ Hdf5Id group_at(hid_t parent, const std::string& name, const std::string& path) 
         return Hdf5Id(written(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), path));
     }
     return Hdf5Id(
-        written(H5Gcreate2(parent, name.c_str(), with_groups(), H5P_DEFAULT, H5P_DEFAULT), path));
+        written(H5Gcreate2(parent, name.c_str(), hdf5_with_groups(), H5P_DEFAULT, H5P_DEFAULT), path));
 }
 
 /// A dataset with all its room and nothing written into it; where its elements begin. One that is
@@ -211,9 +112,9 @@ std::optional<std::uint64_t> make_dataset(hid_t step, const DatasetDescription& 
         H5Pset_layout(properties, H5D_CONTIGUOUS);
         H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
     }
-    const Hdf5Id type = type_of(dataset.dtype), space = space_of(dataset.shape);
+    const Hdf5Id type = hdf5_type_of(dataset.dtype), space = hdf5_space_of(dataset.shape);
     const Hdf5Id made(written(
-        H5Dcreate2(step, dataset.name.c_str(), type, space, with_groups(), properties, H5P_DEFAULT),
+        H5Dcreate2(step, dataset.name.c_str(), type, space, hdf5_with_groups(), properties, H5P_DEFAULT),
         path));
     AttributeWriter(made, path).write_all(dataset.attributes);
     if (packing) {
@@ -278,15 +179,14 @@ void Hdf5Output::make_file(const Attributes& of_series) {
 
 std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chunks) {
     const Hdf5Session session;
-    std::uint64_t bytes = object_bytes_max;
+    std::uint64_t bytes = hdf5_object_bytes_max;
     std::uint64_t longest = 0;
     for (const PackedChunk& chunk : chunks) {
-        bytes += chunk.bytes + index_bytes_max;
+        bytes += chunk.bytes + hdf5_index_bytes_max;
         longest = std::max(longest, chunk.bytes);
     }
-    add_room(bytes);
-    // What libhdf5 is given in place of the bytes that the ranks have; it looks at none of them.
-    const auto nothing = std::make_unique_for_overwrite<std::byte[]>(longest);
+    add_hdf5_room(path_, bytes);
+    Hdf5ChunkPlacer placer(path_, longest);
     std::vector<std::uint64_t> begins;
     Hdf5Id dataset;
     std::optional<std::size_t> opened;
@@ -295,50 +195,20 @@ std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chu
             opened = chunk.dataset;
             dataset = Hdf5Id(written(H5Dopen2(file_, names_[*opened].c_str(), H5P_DEFAULT), path_));
         }
-        const std::vector<hsize_t> offset(chunk.offset.begin(), chunk.offset.end());
-        Hdf5Placing placing;
-        written(H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filters_left_out, offset.data(),
-                               chunk.bytes, nothing.get()),
-                path_);
-        if (placing.writes != 1 || placing.bytes != chunk.bytes) {
-            throw SystemError(Problem{"libhdf5 does not write a chunk in one piece",
-                                      text(placing.writes, " writes, the last of ", placing.bytes,
-                                           " bytes, for ", chunk.bytes),
-                                      "one write", "Write without compression"});
-        }
-        begins.push_back(placing.offset);
+        begins.push_back(
+            placer.place(dataset, chunk.offset, chunk.bytes, chunk.filters_left_out));
     }
     flush();
     return begins;
 }
 
 void Hdf5Output::make_room(const OpenPmdLayout& layout, const Places& places) const {
-    std::uint64_t bytes = object_bytes_max * (layout.groups.size() + layout.constants.size() +
+    std::uint64_t bytes = hdf5_object_bytes_max * (layout.groups.size() + layout.constants.size() +
                                               layout.datasets.size() + 2);
     for (std::size_t i = 0; i < layout.datasets.size(); ++i) {
         bytes += places.packings[i] ? 0 : bytes_of(layout.datasets[i]);
     }
-    add_room(bytes);
-}
-
-/// libhdf5 takes back at its next flush what is too much, and does not survive a full disk.
-void Hdf5Output::add_room(std::uint64_t bytes) const {
-    const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
-    struct stat facts = {};
-    if (file < 0 || ::fstat(file, &facts) != 0) {
-        const int error = errno;
-        if (file >= 0) {
-            ::close(file);
-        }
-        throw_errno("'" + path_ + "' cannot be written", error);
-    }
-    try {
-        take_room(file, path_, static_cast<std::uint64_t>(facts.st_size) + bytes);
-    } catch (...) {
-        ::close(file);
-        throw;
-    }
-    ::close(file);
+    add_hdf5_room(path_, bytes);
 }
 
 void Hdf5Output::flush() {
@@ -364,7 +234,7 @@ void Hdf5Output::make_without_steps(const Attributes& of_series) {
     const Attributes attributes = openpmd_series_attributes(of_series, pattern_);
     check_attributes(attributes, "the series");
     make_file(attributes);
-    add_room(object_bytes_max * 2);
+    add_hdf5_room(path_, hdf5_object_bytes_max * 2);
     group_at(file_, "data", path_);
     flush();
 }

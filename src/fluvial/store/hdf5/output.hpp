@@ -27,7 +27,6 @@ class Hdf5Output : public Output {
   private:
     void make_file(const Attributes& of_series);
     void make_room(const OpenPmdLayout& layout, const Places& places) const;
-    void add_room(std::uint64_t bytes) const;
     void flush();
 
     std::string path_;
