@@ -119,3 +119,36 @@ def test_no_program_outlives_its_rank(tmp_path):
     with pytest.raises(fl.PeerLost):
         pool.shutdown()
     wait_until(lambda: not os.path.exists(f"/proc/{program}"), timeout=10, what="the end of it")
+
+
+def test_two_outputs_have_one_file(pool, tmp_path):
+    words = ["sh", "-c", "echo a long line of results; echo err >&2; echo more"]
+    run(pool, words, cwd=tmp_path, stdout="log", stderr=tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "a long line of results\nerr\nmore\n"
+
+
+def test_an_output_in_the_folder_that_is_removed_has_to_be_asked_for(pool, tmp_path):
+    words = ["sh", "-c", "echo said; echo made > made"]
+    with pytest.raises(fl.InvalidArgument, match=r"stdout is a file in a folder .* got 'log'"):
+        run(pool, words, stdout="log", outputs=["made"])
+    with pytest.raises(fl.InvalidArgument, match=r"stderr is a file in a folder .* got 'log'"):
+        run(pool, words, stderr="log", files={"input": ""})
+    done = run(pool, words, stdout="./log", outputs=["made", "log"])
+    assert done.files == {"made": b"made\n", "log": b"said\n"}
+    run(pool, words, stdout=tmp_path / "log", outputs=["made"])
+    assert (tmp_path / "log").read_text() == "said\n"
+
+
+def test_an_exit_code_that_no_signal_has(pool):
+    with pytest.raises(fl.CommandFailed, match="ended with an error: got exit code 255"):
+        run(pool, ["sh", "-c", "exit 255"])
+
+
+@pytest.mark.parametrize("first_line", ["", "#!/no/such/interpreter\n"])
+def test_a_program_that_cannot_be_executed(pool, tmp_path, first_line):
+    program = tmp_path / "program"
+    program.write_text(first_line + "echo here\n")
+    program.chmod(0o755)
+    with pytest.raises(fl.CommandFailed, match=r"(?s)127.*cannot run the pro") as raised:
+        run(pool, [program])
+    assert "Traceback" not in str(raised.value)

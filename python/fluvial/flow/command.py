@@ -8,6 +8,7 @@ import numbers
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +57,8 @@ class CommandFailed(_core.Error, subprocess.CalledProcessError):
         return type(self), (self.returncode, self.cmd, self.output, self.stderr, self.last)
 
     def __str__(self) -> str:
-        how = f"signal {self.returncode - 128}" if self.returncode > 128 else "an error"
+        number = self.returncode - 128
+        how = f"signal {number}" if number in signal.valid_signals() else "an error"
         return (
             f"a program ended with {how}: got exit code {self.returncode} of "
             f"{shown(self.cmd)}; allowed: 0, or any with check=False. {self.last}"
@@ -119,7 +121,7 @@ def command(
     input
         What it reads from its standard input, which is empty otherwise.
     stdout, stderr
-        Files for its output; by default that is in the result.
+        Files for its output, which may be one file; by default it is in the result.
     cwd
         The folder to run in. By default that of this rank; with `files` or `outputs` one of its
         own, which is removed afterwards.
@@ -139,7 +141,8 @@ def command(
     Raises
     ------
     CommandFailed
-        For its exit code; 128 + n when signal n has ended it. Has `returncode`, `stdout`, `stderr`.
+        For its exit code; 128 + n when signal n has ended it, 127 when it could not be executed.
+        Has `returncode`, `stdout`, `stderr`.
     TimedOut
         When it was killed; the message has its last lines.
     NoSuchFile
@@ -161,7 +164,10 @@ def command(
     }
     given = None if input is None else _content(input, "input")
     limit = to_wait(timeout, "timeout")
-    with _folder(cwd, bool(contents or names)) as folder:
+    own_folder = cwd is None and bool(contents or names)
+    if own_folder:
+        _check_outlive(stdout, stderr, names)
+    with _folder(cwd, own_folder) as folder:
         for name, content in contents.items():
             target = _inside(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -256,10 +262,7 @@ def _run(
     text: bool,
 ) -> CompletedCommand[Any]:
     with contextlib.ExitStack() as opened:
-        ends = [
-            subprocess.PIPE if path is None else opened.enter_context(_new(folder, path))
-            for path in outputs
-        ]
+        ends = _ends(opened, folder, outputs)
         job = Job.start(
             words,
             name=os.path.basename(words[0]),
@@ -287,6 +290,41 @@ def _run(
             f"{timeout:g} s. {_last_lines(done, folder, outputs)}"
         )
     return done
+
+
+def _check_outlive(
+    stdout: str | os.PathLike[str] | None, stderr: str | os.PathLike[str] | None, names: list[str]
+) -> None:
+    """Refuse a file for an output that would be removed with the folder before anyone saw it."""
+    for name, path in (("stdout", stdout), ("stderr", stderr)):
+        given = None if path is None else to_path(path, "a file for the output")
+        if given is None or os.path.isabs(given):
+            continue
+        if os.path.normpath(given) not in map(os.path.normpath, names):
+            raise _core.InvalidArgument(
+                f"{name} is a file in a folder that is removed afterwards: got {shown(given)}; "
+                "allowed: a name that is in outputs, or an absolute path. Add it to outputs, or "
+                "give a folder as cwd"
+            )
+
+
+def _ends(
+    opened: contextlib.ExitStack,
+    folder: pathlib.Path,
+    outputs: tuple[str | os.PathLike[str] | None, ...],
+) -> list[int | IO[bytes]]:
+    """Return where the outputs lead; both that are to have the same file share it."""
+    ends: list[int | IO[bytes]] = []
+    files: dict[str, IO[bytes]] = {}
+    for path in outputs:
+        if path is None:
+            ends.append(subprocess.PIPE)
+            continue
+        place = os.path.realpath(folder / to_path(path, "a file for the output"))
+        if place not in files:
+            files[place] = opened.enter_context(_new(folder, path))
+        ends.append(files[place])
+    return ends
 
 
 def _new(folder: pathlib.Path, path: str | os.PathLike[str]) -> IO[bytes]:

@@ -10,7 +10,8 @@ descendant, whatever process group that moved to, when the command ends, when th
 on SIGTERM, SIGINT or SIGHUP, and when the process that started it dies: that closes the pipe FD.
 When the supervisor itself is killed, the kernel sends SIGTERM to the command (mpiexec then ends its
 ranks), and the process that started the supervisor may be the next subreaper (`side_by_side`).
-The exit code is the command's (128 + number after a signal), or 124 when the time limit has passed.
+The exit code is the command's (128 + number after a signal), 124 when the time limit has passed, or
+127 when the command cannot be executed.
 
 It needs nothing but the standard library, and no site-packages: ``python -I -S`` starts in 20 ms.
 """
@@ -31,6 +32,8 @@ from collections.abc import Iterator, Sequence
 
 TIMED_OUT = 124
 """Exit code of a job that its time limit ended."""
+NOT_STARTED = 127
+"""Exit code of a job whose program cannot be executed."""
 
 OWN_RANK_VARIABLE = "FLUVIAL_LAUNCH_RANK"
 """Where the program of a rank, and no process that only watches it, has its rank."""
@@ -141,7 +144,11 @@ class Supervisor:
             signal.signal(number, lambda number, _frame: setattr(self, "stop_signal", number))
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
-        child = self._start()
+        try:
+            child = self._start()
+        except OSError as error:
+            self._report_start(error)
+            return NOT_STARTED
         watched = [wake_read] + ([] if self.options.watch_fd is None else [self.options.watch_fd])
         limit = self.options.timeout
         deadline = None if limit is None else time.monotonic() + limit
@@ -173,6 +180,15 @@ class Supervisor:
         )
         child.returncode = 0  # reaped by us; its destructor must not
         return child.pid
+
+    def _report_start(self, error: OSError) -> None:
+        print(
+            f"fluvial: cannot run the program: got {self.options.command[0]} ({error.strerror}); "
+            "allowed: an executable, or a script whose first line is #! and an interpreter that "
+            "exists",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def _report_hang(self, limit: float) -> None:
         ranks = ranks_beneath(os.getpid())
