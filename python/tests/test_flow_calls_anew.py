@@ -142,6 +142,34 @@ def test_a_closure_travels_as_it_is_at_each_call(pool):
     assert pool.submit(scaled, 10).result() == 30
 
 
+def appending():
+    seen = []
+
+    def append(value):
+        seen.append(value)
+        return list(seen)
+
+    return append
+
+
+def test_a_call_does_not_see_what_another_changed_in_a_closure(pool):
+    append = appending()
+    assert [pool.submit(append, i).result() for i in range(3)] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def call(x, seen=[]):\n seen.append(x)\n return seen",
+        "seen = []\ndef call(x):\n seen.append(x)\n return seen",
+        "def call(x):\n global seen\n seen = globals().get('seen', []) + [x]\n return seen",
+    ],
+)
+def test_a_call_does_not_see_what_another_changed_in_a_function_of_main(pool, source):
+    program, _ = function_of_main(source)
+    assert [pool.submit(program.call, i).result() for i in range(3)] == [[0], [1], [2]]
+
+
 def test_a_wrapped_function_that_its_name_does_not_lead_to_is_sent_as_it_is(pool):
     factor = 2
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import pickle
 import weakref
@@ -61,11 +62,18 @@ def is_function(thing: object) -> TypeGuard[FunctionType | BuiltinFunctionType |
     return type(thing) in (FunctionType, type)
 
 
-def _depends_on_nothing(function: object) -> bool:
+def never_changes(function: object) -> bool:
+    """Tell whether a call cannot change what a later call of a function that was sent meets."""
+    return is_function(function) and (depends_on_nothing(function) or bool(_by_name(function)))
+
+
+def depends_on_nothing(function: object) -> bool:
     """Tell whether what is sent of a function by value is the same whenever it is sent."""
     if not isinstance(function, FunctionType) or not function.__dict__.keys() <= {PARALLEL}:
         return False
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
+        return False
+    if _sets_names(function.__code__):
         return False
     known = function.__globals__
     names = (name for name in _names_in(function.__code__) if name in known)
@@ -76,6 +84,13 @@ def _depends_on_nothing(function: object) -> bool:
 def _names_in(code: CodeType) -> frozenset[str]:
     inner = (_names_in(one) for one in code.co_consts if isinstance(one, CodeType))
     return frozenset(code.co_names).union(*inner)
+
+
+@functools.lru_cache(1024)
+def _sets_names(code: CodeType) -> bool:
+    """Tell whether it has names of its module that it sets: the next call would see them."""
+    sets = any(one.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") for one in dis.Bytecode(code))
+    return sets or any(_sets_names(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
 class ShippedFunctions:
@@ -96,7 +111,7 @@ class ShippedFunctions:
             self._named[function] = known
         if known is not None:
             return known
-        if not _depends_on_nothing(function):
+        if not depends_on_nothing(function):
             return _by_value(function)
         known = self._whole.get(function)
         if known is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .. import _core
 from ..base.messages import shown
-from .functions import is_function
+from .functions import never_changes
 from .parallel import is_parallel
 from .payload import Part, is_plain, packed, packed_plain, unpacked
 from .task import Task
@@ -39,14 +39,15 @@ _functions: collections.OrderedDict[bytes, Callable[..., object]] = collections.
 
 
 def function_of(shipped: bytes) -> Callable[..., object]:
-    """Return what was sent as bytes: a function made once, an object anew for each call.
+    """Return what was sent as bytes: a function that has a name made once, others for each call.
 
-    An object may change itself when it is called, and the next call is of the one that was sent.
+    An object may change itself when it is called, and a function its closure, its defaults and the
+    names that were sent with it; the next call is of what was sent.
     """
     function = _functions.get(shipped)
     if function is None:
         function = pickle.loads(shipped)
-        if is_function(function) and len(shipped) <= _LARGEST_KEPT:
+        if len(shipped) <= _LARGEST_KEPT and never_changes(function):
             _functions[shipped] = function
             if len(_functions) > _FUNCTIONS_KEPT:
                 _functions.popitem(last=False)
