@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of finished tasks on a disk, by their keys: what a program that starts again skips.
 
-An SQLite database with one writer, which locks it for as long as it is open. It uses a rollback
-journal: no memory is shared, so any file system that has locks will do, and what was committed lies
-in the file itself, where damage can be seen.
+An SQLite database with one writer, which locks it for as long as it is open (`journal_lock`). It
+uses a rollback journal: no memory is shared, so any file system that has locks will do, and what
+was committed lies in the file itself, where damage can be seen. A program that was killed in the
+middle of a transaction leaves the rollback journal beside the file, and the next undoes that.
 
 | what is damaged                    | noticed by |
 |------------------------------------|------------|
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 
 from .. import _core
 from ..base.messages import shown
+from .journal_lock import JournalInUseError, JournalLock
 
 _APPLICATION = 0x464C4A31
 _VERSION = 1
@@ -72,26 +74,23 @@ class Journal:
     DamagedFile
         When it is not as it was left, or no journal.
     Error
-        When another pool has it open, and when it cannot be opened or written.
+        When another pool has it open, when it cannot be opened or written, and when it is gone but
+        what undoes its last transaction is not.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = pathlib.Path(path).absolute()
+        self._path = pathlib.Path(os.path.realpath(path))  # beside which SQLite puts its own
+        self._rollback = self._path.with_name(f"{self._path.name}-journal")
         self._lock = threading.Lock()
         self._rows: dict[str, _Row] = {}
         self._pieces = 0
         self._chain = b""
-        with self._explained("be opened"):
-            if not self._path.exists():
-                _create(self._path)
-            self._database = sqlite3.connect(
-                self._path, timeout=0, isolation_level=None, check_same_thread=False
-            )
+        self._ends = contextlib.ExitStack()
         try:
             with self._explained("be opened"):
-                self._begin()
+                self._open()
         except BaseException:
-            self._database.close()
+            self._ends.close()
             raise
 
     def __contains__(self, key: object) -> bool:
@@ -157,7 +156,29 @@ class Journal:
     def close(self) -> None:
         """Let others have it."""
         with self._lock:
-            self._database.close()
+            self._ends.close()
+
+    def _open(self) -> None:
+        if not self._path.exists():
+            self._check_no_rollback()
+            _create(self._path)
+        self._ends.callback(JournalLock(self._path).close)
+        self._database = sqlite3.connect(
+            self._path, timeout=0, isolation_level=None, check_same_thread=False
+        )
+        self._ends.callback(self._database.close)  # before the lock, with which SQLite's own end
+        self._begin()
+
+    def _check_no_rollback(self) -> None:
+        """SQLite would play it into the new journal, and old tasks would be there again."""
+        with contextlib.suppress(FileNotFoundError):
+            # When the journal is there by now, another program has just made it and writes it.
+            if self._rollback.stat().st_size > 0 and not self._path.exists():
+                raise _core.Error(
+                    f"a journal is gone, but its rollback file is not: got {self._rollback} "
+                    f"without {self._path}; allowed: both, or neither. Put the journal back where "
+                    "it was, or remove this file, too: then all tasks run again"
+                )
 
     def _begin(self) -> None:
         for setting in ("locking_mode = EXCLUSIVE", "synchronous = FULL", "cell_size_check = ON"):
@@ -210,6 +231,8 @@ class Journal:
                 code = sqlite3.SQLITE_MISUSE
             if isinstance(error, OSError):
                 code = sqlite3.SQLITE_CANTOPEN
+            if isinstance(error, JournalInUseError):
+                code = sqlite3.SQLITE_BUSY
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise _core.Error(
                     f"a journal is in use: got {self._path}, which another program has open; "
@@ -223,13 +246,16 @@ class Journal:
 
     def _damaged(self, why: str) -> Exception:
         return _core.DamagedFile(
-            f"a journal is damaged: got {self._path}: {why}. Restore the file, or remove it: then "
-            "all its tasks run again"
+            f"a journal is damaged: got {self._path}: {why}. Restore the file, or remove it, and "
+            f"{self._rollback.name} where that is there: then all its tasks run again"
         )
 
 
 def _create(path: pathlib.Path) -> None:
-    """Make an empty journal; whatever there is at `path` at any time is a whole one."""
+    """Make an empty journal; whatever there is at `path` at any time is a whole one.
+
+    On a file system without links there is an empty file for a moment.
+    """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         draft.touch(exist_ok=False)
@@ -242,8 +268,10 @@ def _create(path: pathlib.Path) -> None:
             os.link(draft, path)
         except FileExistsError:  # another program was faster
             pass
-        except OSError:  # a file system without links
-            os.rename(draft, path)
+        except OSError:
+            with contextlib.suppress(FileExistsError):
+                path.touch(exist_ok=False)  # of several programs, one goes on
+                os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
 
