@@ -324,6 +324,7 @@ void bind_flow(nanobind::module_& m) {
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)
         .def_prop_ro("workers", &Pool::workers)
+        .def("check_process", &Pool::check_process)
         .def("submit", &submit, "parts"_a, "futures"_a, "options"_a)
         .def("submit_exported", &submit_exported, "path"_a, "name"_a, "calls"_a, "options"_a)
         .def("submit_together", &submit_together, "tasks"_a)

@@ -289,5 +289,7 @@ def test_a_folder_too_deep_for_a_socket_is_named(tmp_path, monkeypatch):
     deep = tmp_path / ("d" * 120)
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
+    before = os.listdir("/proc/self/fd")
     with pytest.raises(fl.InvalidArgument, match=r"ddd.*allowed: a folder.*Set TMPDIR"):
         fl.Pool(1)
+    assert len(os.listdir("/proc/self/fd")) == len(before)

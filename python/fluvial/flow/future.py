@@ -63,7 +63,10 @@ class Future(concurrent.futures.Future[R]):
 
     def running(self) -> bool:
         """Tell whether its ranks have it."""
-        return not self.done() and self.task is not None and bool(self.task.running)
+        if self.done() or self.task is None:
+            return False
+        self.core.check_process()
+        return bool(self.task.running)
 
     def result(self, timeout: float | None = None) -> R:
         """Return what the task returned; fetch it, once, where it has stayed on its rank (`keep`).
@@ -76,8 +79,11 @@ class Future(concurrent.futures.Future[R]):
             When that rank is lost.
         Error
             When the pool was shut down before.
+        InvalidArgument
+            When it is not done, in a child by fork: it would never be.
         """
         begin = time.monotonic()
+        self._check_awaited()
         value = super().result(timeout)
         if value is not STAYED:
             return value
@@ -89,6 +95,15 @@ class Future(concurrent.futures.Future[R]):
                 raise TimeoutError
             self._fetched = unpacked(message)
         return self._fetched
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Return what the task raised, or None."""
+        self._check_awaited()
+        return super().exception(timeout)
+
+    def _check_awaited(self) -> None:
+        if not self.done():
+            self.core.check_process()
 
     def settle(self, outcome: Outcome) -> None:
         """Be told what came of the task."""

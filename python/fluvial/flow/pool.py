@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar, cast
 
 from .. import _core
+from ..base.made_here import MadeHere
 from ..mpi.communicator import Communicator, handle_of, world
 from .core_calls import CoreCalls
 from .exported_calls import ExportedCalls
@@ -139,6 +140,7 @@ class Pool(Submitting):
         settings = agreed(comm, given)
         self._trace_file = settings.trace_file
         self._progress = Progress() if settings.progress else None
+        self._made = MadeHere()
         self._pool = self
         self._options = TaskOptions()
         self._lock = threading.Lock()
@@ -206,6 +208,7 @@ class Pool(Submitting):
         PeerLost
             When the job that was started for this pool has broken off.
         """
+        self._core.check_process()
         return Timeline.told(self._core.timeline())
 
     def __repr__(self) -> str:
@@ -228,7 +231,7 @@ class Pool(Submitting):
             When a rank was lost. MPI cannot end such a job in order: the process aborts it at its
             exit, after everything else.
         """
-        if not self.leads:
+        if not self.leads or self._made.inherited:
             return
         with self._lock:
             self._closing = True
@@ -251,9 +254,9 @@ class Pool(Submitting):
         """Submit a task; `further`: another task has asked for it."""
         wanted = checked_options(options, function)
         future: Future[R] = Future(self._core)
-        future.key, future.function = options.key_of(arguments, keywords), name_of(function)
         if not further:
             self._check_open()
+        future.key, future.function = options.key_of(arguments, keywords), name_of(function)
         if (known := self._keyed.claim(future)) is not None:
             future.settle(known)
             return future
@@ -311,6 +314,7 @@ class Pool(Submitting):
             self._keep(future, self._core.submit(*message))
 
     def _check_open(self) -> None:
+        self._core.check_process()
         if self._closing:
             raise _core.InvalidArgument(
                 "a task cannot be submitted: got a pool that was shut down; allowed: a pool "

@@ -22,9 +22,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
 
 from .. import _core
+from ..base.made_here import MadeHere
 from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.launcher import Launcher
+from ..launch.parent_only import give_up_in_children
 from .payload import Part
 from .task_core import CoreCall, CoreOptions, CoreSettings, Report, TaskState
 from .timeline import Record
@@ -101,7 +103,7 @@ class StartedJob:
         self._questions = itertools.count(1)
         self._closed = False
         self._waking = threading.Lock()
-        self._woken: tuple[int, int] | None = os.pipe()
+        self._made = MadeHere()
         with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
             path = pathlib.Path(folder) / "lead"
             with socket.socket(socket.AF_UNIX) as listener:
@@ -111,10 +113,16 @@ class StartedJob:
                 try:
                     self._tasks = self._accept(listener)
                     self._requests = self._accept(listener)
+                    self._woken: tuple[int, int] | None = os.pipe()
                 except BaseException:
                     self._job.kill()
                     raise
-        self._tasks.send((settings, initializer))
+        give_up_in_children(self)
+        try:
+            self._tasks.send((settings, initializer))
+        except OSError:
+            self._close_ends()
+            raise self._ended() from None
 
     def _accept(self, listener: socket.socket) -> Connection:
         listener.settimeout(_LOOK_EVERY_S)
@@ -261,6 +269,16 @@ class StartedJob:
         if failure is not None:
             raise getattr(_core, failure[0], _core.Error)(failure[1])
 
+    def check_process(self) -> None:
+        """Raise InvalidArgument in a child by fork(): the tasks are those of its parent."""
+        self._made.check("the pool")
+
+    def give_up(self) -> None:
+        """Close the ends in a child by fork(): the lead is to see when the program is gone."""
+        self._tasks.close()
+        self._requests.close()
+        self._close_pipe()
+
     def _close_ends(self) -> None:
         self._closed = True
         with self._sending:
@@ -268,11 +286,15 @@ class StartedJob:
         with self._asking:
             self._requests.close()
         with self._waking:
-            ends, self._woken = self._woken, None
+            self._close_pipe()
+
+    def _close_pipe(self) -> None:
+        ends, self._woken = self._woken, None
         for end in ends or ():
             os.close(end)
 
     def _send(self, *message: object) -> None:
+        self.check_process()
         with self._sending:
             forgotten = [self._forgotten.pop() for _ in range(len(self._forgotten))]
             written = pickle.dumps((*message, forgotten), protocol=5)
@@ -285,6 +307,7 @@ class StartedJob:
                 raise
 
     def _ask(self, word: str, about: object) -> Any:
+        self.check_process()
         with self._asking:
             question = next(self._questions)
             try:

@@ -45,7 +45,8 @@ class Submitting(concurrent.futures.Executor):
         ------
         InvalidArgument
             Before anything runs: for several ranks of a function that is not `parallel`, for more
-            than the pool has, on a rank that does not lead, and after `shutdown`.
+            than the pool has, on a rank that does not lead, in a child by fork, and after
+            `shutdown`.
         """
         return self._pool.submit_with(self._options, fn, args, kwargs)
 

@@ -75,6 +75,9 @@ class TaskCore(Protocol):
     def workers(self) -> int:
         """Number of ranks that run tasks."""
 
+    def check_process(self) -> None:
+        """Raise InvalidArgument in a child by fork() of the process that made it."""
+
     def submit(
         self, parts: list[Part], futures: list[TaskState], options: CoreOptions, /
     ) -> TaskState:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Self, TypeAlias
 
 from .checks import check_ranks, check_timeout
+from .parent_only import give_up_in_children
 from .supervisor import ranks_beneath, supervised
 
 Redirected: TypeAlias = int | IO[bytes] | IO[str] | None
@@ -38,6 +39,7 @@ class Job:
         self.ranks = ranks
         self.process = process
         self._keep_alive: int | None = keep_alive
+        give_up_in_children(self)
 
     @classmethod
     def start(
@@ -124,10 +126,14 @@ class Job:
             self.process.terminate()
         return self.wait()
 
+    def give_up(self) -> None:
+        """Let go of the job in a child by fork(): it ends with the process that started it."""
+        self._let_go()
+
     def _let_go(self) -> None:
-        if self._keep_alive is not None:
-            os.close(self._keep_alive)
-            self._keep_alive = None
+        keep_alive, self._keep_alive = self._keep_alive, None
+        if keep_alive is not None:
+            os.close(keep_alive)
 
     def __enter__(self) -> Self:
         return self

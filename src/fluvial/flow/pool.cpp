@@ -26,6 +26,7 @@ std::shared_ptr<const Bytes> result_of(PoolState& pool, const FutureState& futur
     }
     const std::shared_ptr<Kept>& kept = future.ties->kept;
     if (!kept->fetched) {
+        pool.check_process();
         const Deadline deadline(timeout_s);
         pool.server->fetch(kept);
         pool.wait([&] { return kept->fetched || pool.closed || deadline.passed(); });
@@ -84,6 +85,10 @@ int Pool::workers() const {
     return state_->workers();
 }
 
+void Pool::check_process() const {
+    state_->check_process();
+}
+
 const std::vector<int>& Pool::worker_ranks() const {
     return state_->roles.workers();
 }
@@ -109,6 +114,7 @@ void Pool::follow(const FuturePtr& future, const FuturePtr& other) {
 }
 
 std::vector<FuturePtr> Pool::wait_for_some(double timeout_s) {
+    check_process();
     const Deadline deadline(timeout_s);
     std::vector<FuturePtr> taken;
     state_->wait([&] {
@@ -124,6 +130,7 @@ void Pool::wake() {
 }
 
 bool Pool::cancel(const FuturePtr& future) {
+    check_process();
     const std::lock_guard lock(state_->mutex);
     return !state_->turning && !state_->closed && state_->server->cancel(future);
 }
@@ -134,12 +141,13 @@ Timeline Pool::timeline() const {
                                       leads() ? "a pool without trace" : text("rank ", rank()),
                                       "rank 0 of a pool with trace=true", ""});
     }
+    check_process();
     const std::lock_guard lock(state_->mutex);
     return *state_->server->timeline();
 }
 
 void Pool::close() {
-    if (state_->closed) {
+    if (state_->closed || state_->made.inherited()) {
         return;
     }
     if (!leads()) {
@@ -160,7 +168,7 @@ void Pool::close() {
 }
 
 void Pool::cancel_and_close() {
-    if (leads() && !state_->closed) {
+    if (leads() && !state_->closed && !state_->made.inherited()) {
         const std::lock_guard lock(state_->mutex);
         state_->server->cancel_all();
     }
@@ -169,6 +177,7 @@ void Pool::cancel_and_close() {
 
 const Bytes& Future::get() const {
     if (!done()) {
+        pool_->check_process();
         pool_->wait([this] { return done() || pool_->closed; });
     }
     if (!done()) {
@@ -183,6 +192,7 @@ std::shared_ptr<const Bytes> Pool::result(const FuturePtr& future, double timeou
 }
 
 bool Future::cancel() const {
+    pool_->check_process();
     const std::lock_guard lock(pool_->mutex);
     return !pool_->turning && !pool_->closed && pool_->server->cancel(state_);
 }

@@ -105,6 +105,9 @@ class Pool {
     /// Number of ranks that run tasks.
     int workers() const;
     /// Those ranks, in order.
+    /// Throws InvalidArgument in a child by fork(), as all calls do that ask for tasks or wait for
+    /// them: the tasks are those of its parent. close() does nothing there.
+    void check_process() const;
     const std::vector<int>& worker_ranks() const;
 
     /// By the lead rank alone, from any thread. Local, does not block; costs the same however many

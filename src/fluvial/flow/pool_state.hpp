@@ -27,6 +27,7 @@ struct PoolState {
     /// Has the lead's tasks run in a thread, which keeps `self`.
     void start_own_worker(const std::shared_ptr<PoolState>& self);
     int workers() const { return static_cast<int>(roles.workers().size()); }
+    void check_process() const { made.check("the pool"); }
     /// Of a rank that does not lead, until the lead says stop.
     void serve();
 

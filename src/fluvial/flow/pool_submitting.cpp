@@ -63,6 +63,7 @@ void check_needs(const TaskOptions& options, const PoolState& pool) {
 }
 
 void check_leads(const PoolState& pool, bool leads) {
+    pool.check_process();
     if (!leads || pool.closed) {
         throw InvalidArgument(
             Problem{"a task cannot be submitted",
