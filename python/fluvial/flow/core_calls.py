@@ -47,7 +47,7 @@ class CoreCalls:
     def state_of(self, future: AnyFuture) -> TaskState:
         """Return what the core knows a future's task by."""
         if future.task is None:
-            future.task = self._core.known([self._keyed.result_of(future)])
+            future.task = self._core.known(self._keyed.result_of(future))
         return future.task
 
     def _reference(

@@ -36,6 +36,8 @@ class Future(concurrent.futures.Future[R]):
         self._fetched: Any = STAYED
         self.key: str | None = None
         self.function = ""
+        self.for_journal = False
+        """Whether the journal is to have the result, which then cannot stay on its rank."""
         self._to_be_cancelled = False
         self._has_ended = False
 

@@ -15,6 +15,7 @@ from .. import _core
 from ..base.arguments import to_bool, to_float, to_int, to_mapping, to_seconds, to_text, wrong_type
 from ..base.messages import shown
 from .functions import name_of
+from .key_text import checked_key
 from .parallel import is_parallel
 from .task_core import CoreOptions, TaskPlace
 
@@ -88,11 +89,13 @@ class TaskOptions:
         ------
         WrongType
             When it is no text.
+        InvalidArgument
+            When it has no part in what tells the tasks apart, as an object's address has none.
         """
         key = self.key(*arguments, **keywords) if callable(self.key) else self.key
         if key is not None and not isinstance(key, str):
             raise _wrong_key(key)
-        return None if key is None else to_text(key, "a key")
+        return None if key is None else checked_key(key, (*arguments, *keywords.values()))
 
 
 class OptionChanges(TypedDict, total=False):

@@ -71,11 +71,15 @@ def packed_call(call: Call, reference: Reference) -> list[Part]:
     return packed(call, reference)
 
 
-def unpacked(message: bytearray, referred: Callable[[int], object] | None = None) -> Any:
+def unpacked(
+    message: bytearray,
+    referred: Callable[[int], object] | None = None,
+    unpickler: type[Unpickler] | None = None,
+) -> Any:
     """Return the object of a message; its arrays are writable and lie in the message's memory."""
     view = memoryview(message)
     (count,) = struct.unpack_from("<Q", view)
-    if count == 1 and referred is None:
+    if count == 1 and referred is None and unpickler is None:
         (length,) = struct.unpack_from("<Q", view, 8)
         return pickle.loads(view[16 : 16 + length])
     lengths = struct.unpack_from(f"<{count}Q", view, 8)
@@ -84,15 +88,18 @@ def unpacked(message: bytearray, referred: Callable[[int], object] | None = None
     for length in lengths:
         parts.append(view[offset : offset + length])
         offset += _padded(length)
-    unpickler = _Unpickler(io.BytesIO(parts[0]), buffers=parts[1:])
-    unpickler.referred = referred
-    return unpickler.load()
+    reading = (unpickler or Unpickler)(io.BytesIO(parts[0]), buffers=parts[1:])
+    reading.referred = referred
+    return reading.load()
 
 
-class _Unpickler(pickle.Unpickler):
+class Unpickler(pickle.Unpickler):
+    """Reads the first part of a message."""
+
     referred: Callable[[int], object] | None = None
 
     def persistent_load(self, pid: int) -> object:
+        """Return the result of a future that the message refers to."""
         if self.referred is None:
             raise pickle.UnpicklingError("a future in the result of a task")
         return self.referred(pid)

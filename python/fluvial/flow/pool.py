@@ -336,7 +336,12 @@ class Pool(Submitting):
     def _go_on(self, future: AnyFuture, message: bytearray) -> None:
         """Submit what a task has returned."""
         try:
-            other = self._calls.state_of(self._submit_further(unpacked(message)))
+            asked = unpacked(message)
+            if future.for_journal and isinstance(asked, Task):
+                asked = asked.with_options(keep=False)
+            further = self._submit_further(asked)
+            further.for_journal = future.for_journal
+            other = self._calls.state_of(further)
         except Exception as error:
             other = self._core.failed(packed_error(error))
         self._core.follow(self._calls.state_of(future), other)
