@@ -87,6 +87,17 @@ def test_a_result_that_cannot_be_sent():
     assert "allowed: what pickle" in str(error)
 
 
+@pytest.mark.any_mpi
+@pytest.mark.parametrize("workers", [None, 1], ids=["serial", "started"])
+def test_an_input_that_could_not_be_sent_is_the_error_of_the_next(workers):
+    with fl.Pool(workers) as pool:
+        bad = pool.submit(abs, threading.Lock())
+        assert isinstance(bad.exception(), TypeError)
+        error = pool.submit(abs, [bad]).exception(timeout=30)
+        assert type(error) is TypeError
+        assert "cannot pickle" in str(error)
+
+
 def test_wrong_options_of_a_task():
     with pytest.raises(fl.UnknownName, match="Did you mean"):
         fl.task(abs, -1).with_options(rank=2)

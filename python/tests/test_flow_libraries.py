@@ -29,6 +29,13 @@ def test_dask_computes_on_the_ranks_of_a_pool(pool):
     assert os.getpid() not in processes
 
 
+def test_dask_submits_tasks_for_all_ranks(pool, monkeypatch):
+    base = pytest.importorskip("dask.base")
+    monkeypatch.setattr(base, "CPU_COUNT", 7)  # what it takes where it does not know better
+    for executor in (pool, pool.with_options(priority=1)):
+        assert base.get_scheduler(scheduler=executor).args[1] == 2
+
+
 def test_xarray_computes_on_the_ranks_of_a_pool(pool):
     pytest.importorskip("dask.array")
     xr = pytest.importorskip("xarray")

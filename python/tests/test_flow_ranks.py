@@ -90,13 +90,16 @@ def test_a_serial_program_starts_its_ranks():
 
 
 @pytest.mark.any_mpi
-def test_the_ranks_that_a_program_started_die():
-    pool = fl.Pool(2)
+def test_the_ranks_that_a_program_started_die(capsys):
+    pool = fl.Pool(2, progress=True)
     assert pool.submit(abs, -1).result(timeout=60) == 1
     died = pool.submit(_die)
     assert isinstance(died.exception(timeout=60), fl.PeerLost)
+    with pytest.raises(fl.PeerLost, match="the MPI job of a pool has ended"):
+        pool.submit(abs, 1)
     with pytest.raises(fl.PeerLost):
         pool.shutdown()
+    assert "2 of 2 tasks in " in capsys.readouterr().err
 
 
 @pytest.mark.any_mpi

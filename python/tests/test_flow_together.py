@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from harness import scenario
+from harness import scenario, wait_until
 
 import fluvial as fl
 
@@ -212,3 +212,27 @@ class test_together_inside_a_job:
 
     def check(jobs):
         assert jobs.finish()["job"] == ["led", "served", "served", "served"]
+
+
+@pytest.mark.parametrize("workers", [None, 1], ids=["serial", "started"])
+def test_cancelled_together(tmp_path, workers):
+    with fl.Pool(workers) as pool:
+        held = pool.submit(wait_for, tmp_path / "go")
+        wait_until(held.running)
+        both = pool.together(fl.task((tmp_path / "ran").touch))
+        assert not both.running()
+        assert both.cancel()
+        (tmp_path / "go").touch()
+        assert held.result()
+        assert both.cancelled()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_has_begun_together_runs_and_is_not_cancelled(tmp_path):
+    with fl.Pool(1) as pool:
+        both = pool.together(fl.task(wait_for, tmp_path / "go"))
+        wait_until(both.running)
+        assert not both.cancel()
+        (tmp_path / "go").touch()
+        assert both.result() == [True]
+        assert not both.cancel()

@@ -9,11 +9,14 @@ from collections.abc import Callable
 
 from .. import _core
 from ..base.messages import shown
+from .functions import ShippedFunctions
 from .future import AnyFuture, Future
 from .keyed import KeyedTasks
-from .payload import Call, packed_call
+from .options import checked_options
+from .payload import packed_call
 from .task import Task
-from .task_core import CoreCall, CoreOptions, TaskCore, TaskState
+from .task_core import CoreCall, TaskCore, TaskState
+from .tasks import packed_error
 
 
 class CoreCalls:
@@ -34,11 +37,14 @@ class CoreCalls:
     ) -> None:
         self._core = core
         self._keyed = keyed
+        self._shipped = ShippedFunctions()
         self._submit_further = submit_further
 
-    def of(self, call: Call, wanted: CoreOptions) -> CoreCall:
+    def of(self, task: Task) -> CoreCall:
         """Return what the core takes of a task: parts, inputs, options."""
+        wanted = checked_options(task.options, task.function)
         inputs: list[AnyFuture] = []
+        call = self._shipped.bytes_of(task.function), task.arguments, task.keywords
         parts = packed_call(call, functools.partial(self._reference, inputs, {}, {}))
         if isinstance(near := wanted["near"], concurrent.futures.Future):
             wanted = {**wanted, "near": self.state_of(self._own(near, "near"))}
@@ -46,7 +52,9 @@ class CoreCalls:
 
     def state_of(self, future: AnyFuture) -> TaskState:
         """Return what the core knows a future's task by."""
-        if future.task is None:
+        if future.task is None and (error := future.exception()) is not None:  # it was not sent
+            future.task = self._core.failed(packed_error(error))
+        elif future.task is None:
             future.task = self._core.known(self._keyed.result_of(future))
         return future.task
 

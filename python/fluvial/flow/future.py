@@ -34,6 +34,8 @@ class Future(concurrent.futures.Future[R]):
         self.task: TaskState | None = None
         """What that knows it by; None for one whose result was in the journal."""
         self._fetched: Any = STAYED
+        self.first: TaskState | None = None
+        """The first of the tasks that start together, of whose results it is made."""
         self.key: str | None = None
         self.function = ""
         self.for_journal = False
@@ -46,7 +48,7 @@ class Future(concurrent.futures.Future[R]):
         if self.done() or self.task is None:
             return self.cancelled()
         self._to_be_cancelled = True  # the word of it may come before the answer
-        if not self.core.cancel(self.task):
+        if not self.core.cancel(self.first or self.task):  # with one of them, all are cancelled
             return False
         self.become_cancelled()
         concurrent.futures.wait([self])  # for the thread that has the word
@@ -68,7 +70,7 @@ class Future(concurrent.futures.Future[R]):
         if self.done() or self.task is None:
             return False
         self.core.check_process()
-        return bool(self.task.running)
+        return bool(self.task.running or (self.first is not None and self.first.running))
 
     def result(self, timeout: float | None = None) -> R:
         """Return what the task returned; fetch it, once, where it has stayed on its rank (`keep`).
@@ -114,6 +116,7 @@ class Future(concurrent.futures.Future[R]):
             return
         if not self._end_once():
             return
+        self.first = None  # it has a result of its own
         if outcome.error is None:
             self.set_result(cast(R, outcome.value))
         else:

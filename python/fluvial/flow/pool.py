@@ -15,19 +15,19 @@ from ..base.made_here import MadeHere
 from ..mpi.communicator import Communicator, handle_of, world
 from .core_calls import CoreCalls
 from .exported_calls import ExportedCalls
-from .functions import ShippedFunctions, function_bytes, name_of
+from .functions import function_bytes, name_of
 from .future import AnyFuture, Future, Outcome
 from .job_end import abort_at_exit
 from .keyed import KeyedTasks, Settled
 from .options import TaskOptions, checked_options
-from .payload import Call, unpacked
-from .progress import Progress
+from .payload import unpacked
+from .progress import Account
 from .settings import Given, agreed
 from .started_job import StartedJob
 from .starting import initialize, opened_journal
 from .submitting import Submitting
 from .task import Task, as_given
-from .task_core import CoreOptions, Report, TaskCore, TaskState
+from .task_core import Report, TaskCore, TaskState
 from .tasks import packed_error, run_task
 from .timeline import Timeline
 
@@ -138,17 +138,16 @@ class Pool(Submitting):
             "resources": resources,
         }
         settings = agreed(comm, given)
-        self._trace_file = settings.trace_file
-        self._progress = Progress() if settings.progress else None
+        self._account = Account(settings.progress, settings.trace_file)
         self._made = MadeHere()
         self._pool = self
         self._options = TaskOptions()
         self._lock = threading.Lock()
         self._futures: dict[int, AnyFuture] = {}
-        self._shipped = ShippedFunctions()
         self._closing = self._cancelling = False
         self._submitted = 0
         self._failure: BaseException | None = None
+        self._broken: BaseException | None = None  # what ended it before shutdown()
         self._core: TaskCore
         self._keyed = KeyedTasks(opened_journal(comm, settings.journal))
         try:
@@ -252,7 +251,7 @@ class Pool(Submitting):
         further: bool = False,
     ) -> Future[R]:
         """Submit a task; `further`: another task has asked for it."""
-        wanted = checked_options(options, function)
+        checked_options(options, function)
         future: Future[R] = Future(self._core)
         if not further:
             self._check_open()
@@ -261,9 +260,7 @@ class Pool(Submitting):
             future.settle(known)
             return future
         try:
-            self._send(
-                future, (self._shipped.bytes_of(function), arguments, keywords), wanted, further
-            )
+            self._send(future, Task(function, arguments, keywords, options), further)
         except BaseException as error:
             future.settle(Outcome(error=error))  # the key is free again
             if isinstance(error, _core.Error) or not isinstance(error, Exception):
@@ -281,23 +278,17 @@ class Pool(Submitting):
             return future
         try:
             members = self._send_together(tasks)
-            call: Call = (self._shipped.bytes_of(as_given), (members,), {})
+            future.first = members[0].task
             # Before all others: it is what makes their results known, and takes no time.
-            options = TaskOptions(priority=math.inf)
-            self._send(future, call, options.for_core("together"), False)
+            options = TaskOptions(priority=math.inf, kind="together")
+            self._send(future, Task(as_given, (members,), {}, options), False)
         except BaseException as error:
             future.settle(Outcome(error=error))  # the key is free again
             raise
         return future
 
     def _send_together(self, tasks: tuple[Task, ...]) -> list[AnyFuture]:
-        calls = [
-            self._calls.of(
-                (self._shipped.bytes_of(task.function), task.arguments, task.keywords),
-                checked_options(task.options, task.function),
-            )
-            for task in tasks
-        ]
+        calls = [self._calls.of(task) for task in tasks]
         members: list[AnyFuture] = [Future(self._core) for _ in tasks]
         with self._lock:
             self._check_open()
@@ -306,8 +297,8 @@ class Pool(Submitting):
                 self._keep(member, state)
         return members
 
-    def _send(self, future: AnyFuture, call: Call, wanted: CoreOptions, further: bool) -> None:
-        message = self._calls.of(call, wanted)
+    def _send(self, future: AnyFuture, task: Task, further: bool) -> None:
+        message = self._calls.of(task)
         with self._lock:
             if not further:
                 self._check_open()
@@ -315,6 +306,8 @@ class Pool(Submitting):
 
     def _check_open(self) -> None:
         self._core.check_process()
+        if self._broken is not None:
+            raise self._broken
         if self._closing:
             raise _core.InvalidArgument(
                 "a task cannot be submitted: got a pool that was shut down; allowed: a pool "
@@ -352,19 +345,26 @@ class Pool(Submitting):
             while not self._ended():
                 self._take(self._core.wait_for_some(_LOOK_EVERY_S))
             self._core.close()
-            self._report()
         except BaseException as error:
-            self._failure = error
-            with self._lock:
-                self._closing = True
-                left, self._futures = self._futures, {}
-            for future in left.values():
-                future.settle(Outcome.of(None, (type(error).__name__, str(error), -1, b"")))
-            self.exported_calls.fail(error)
-            if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
-                abort_at_exit()
+            self._break_off(error)
         finally:
             self._keyed.close()
+            failed = self._account.end(self._submitted, self.timeline)
+            self._failure = self._failure or failed
+
+    def _break_off(self, error: BaseException) -> None:
+        with self._lock:
+            self._failure = error
+            if not self._closing:
+                self._closing, self._broken = True, error
+            left, self._futures = self._futures, {}
+        for future in left.values():
+            lost = Outcome.of(None, (type(error).__name__, str(error), -1, b""))
+            future.settle(lost)
+            self._account.take([lost], self._submitted)
+        self.exported_calls.fail(error)
+        if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
+            abort_at_exit()
 
     def _take(self, told: list[Report]) -> None:
         """Tell futures what the core says; what has a key is in the journal first."""
@@ -384,15 +384,7 @@ class Pool(Submitting):
             raise
         for one in kept:
             one.future.settle(one.outcome)
-        if self._progress is not None:
-            self._progress.show([one.outcome for one in settled], self._submitted)
-
-    def _report(self) -> None:
-        """All is done: say so, and keep the timeline, where that was asked for."""
-        if self._progress is not None:
-            self._progress.end(self._submitted)
-        if self._trace_file is not None:
-            self.timeline().save(self._trace_file)
+        self._account.take([one.outcome for one in settled], self._submitted)
 
     def _ended(self) -> bool:
         with self._lock:

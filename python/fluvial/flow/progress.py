@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .future import Outcome
+from .timeline import Timeline
 
 _EVERY_S = 0.5
 
@@ -46,3 +47,27 @@ class Progress:
         if self._done and submitted > self._done:
             line += f", {(submitted - self._done) / rate:.0f} s left"
         return line
+
+
+class Account:
+    """What a pool says of itself while it runs, and when it has ended: what was asked for."""
+
+    def __init__(self, progress: bool, trace_file: str | None) -> None:
+        self._progress = Progress() if progress else None
+        self._trace_file = trace_file
+
+    def take(self, outcomes: Sequence[Outcome], submitted: int) -> None:
+        """Take in what has just come back, of all that were submitted until now."""
+        if self._progress is not None:
+            self._progress.show(outcomes, submitted)
+
+    def end(self, submitted: int, timeline: Callable[[], Timeline]) -> BaseException | None:
+        """Say what became of all, and write the timeline; return what kept it from that."""
+        try:
+            if self._progress is not None:
+                self._progress.end(submitted)
+            if self._trace_file is not None:
+                timeline().save(self._trace_file)
+        except BaseException as error:
+            return error
+        return None

@@ -47,6 +47,8 @@ class Submitting(concurrent.futures.Executor):
             Before anything runs: for several ranks of a function that is not `parallel`, for more
             than the pool has, on a rank that does not lead, in a child by fork, and after
             `shutdown`.
+        PeerLost
+            When the job that was started for this pool has broken off.
         """
         return self._pool.submit_with(self._options, fn, args, kwargs)
 
@@ -198,6 +200,11 @@ class Submitting(concurrent.futures.Executor):
     @abc.abstractmethod
     def workers(self) -> int:
         """Number of ranks that run tasks: the most that one can have."""
+
+    @property
+    def _max_workers(self) -> int:
+        """What executors of the standard library have; dask looks how many tasks to submit."""
+        return self.workers
 
     @abc.abstractmethod
     def submit_with(
