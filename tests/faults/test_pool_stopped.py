@@ -4,6 +4,7 @@
 import signal
 import time
 
+import pytest
 from harness import scenario, wait_until, write_whole
 
 import fluvial as fl
@@ -109,10 +110,12 @@ def _one_leaves(comm):
 @scenario("job on 4 ranks", timeout=90)
 class test_a_team_that_waits_for_a_rank_that_threw:
     def job(comm, fl, where):
-        pool = fl.Pool(comm=comm, stuck_after=1)
+        pool = fl.Pool(comm=comm, stuck_after=1, trace=where / "pool.json", progress=True)
         if not pool.leads:
             return None
-        error = pool.with_options(ranks=2).submit(_one_leaves).exception(timeout=30)
+        failing = pool.with_options(ranks=2).submit(_one_leaves)
+        error = failing.exception(timeout=30)
+        gang = pool.together(*[fl.task(_world_rank)] * 3)  # its ranks are not back
         rest = [pool.submit(_world_rank).result(timeout=30) for _ in range(3)]
         wide = fl.parallel(lambda team: team.size)
         too_wide = pool.with_options(ranks=3).submit(wide).exception(timeout=30)
@@ -121,11 +124,24 @@ class test_a_team_that_waits_for_a_rank_that_threw:
             end = "no error"
         except fl.PeerLost as lost:
             end = str(lost)
-        return type(error).__name__, len(rest), type(too_wide).__name__, str(too_wide), end
+        why_not = str(gang.exception())
+        return type(error).__name__, len(rest), type(too_wide).__name__, str(too_wide), end, why_not
 
     def check(jobs):
         jobs.start()
-        kind, rest, too_wide, why, end = jobs.outcome("job").values[0]
+        outcome = jobs.outcome("job")
+        kind, rest, too_wide, why, end, why_not = outcome.values[0]
         assert (kind, rest, too_wide) == ("ValueError", 3, "PeerLost")
         assert "a task wants 3 ranks, and the pool has lost some" in why
         assert "does not come back from a task that has failed" in end
+        assert "a task wants 3 ranks, and the pool has lost some" in why_not
+        assert (jobs.where / "pool.json").exists()
+
+
+def test_a_rank_that_does_not_come_back_from_a_task_that_was_too_long():
+    pool = fl.Pool(2, stuck_after=0.5)
+    slow = pool.with_options(timeout=0.2).submit(time.sleep, 3)
+    with pytest.raises(fl.TimedOut, match=r"come back, for which they have stuck_after=0\.5 s"):
+        slow.result(timeout=30)
+    with pytest.raises(fl.PeerLost, match=r"a task that outlived its limit: .*larger stuck_aft"):
+        pool.shutdown()

@@ -55,8 +55,8 @@ class Pool(Submitting):
         Seconds without a heartbeat after which a rank is lost, as one that has died is. Its tasks
         fail (or are tried again), and the pool goes on with the rest.
     stuck_after
-        Seconds that ranks have to come back from a task that has failed on another rank; then they
-        are lost, too.
+        Seconds that ranks have to come back from a task that has failed on another rank, or has
+        outlived its `timeout`; then they are lost, too.
     journal
         A file that keeps the results of finished tasks that have a `key` (`with_options`); it is
         made when it is not there. Their futures are done at once when the program runs again,

@@ -37,7 +37,8 @@ inline SchedulerOptions prefetching() {
 struct PoolOptions {
     SchedulerOptions scheduler = prefetching();
     double stall_timeout_s = 30;  ///< without a heartbeat, and a rank is lost; infinity: never
-    /// A task has failed, and some of its ranks have not come back for this long: they are lost.
+    /// A task has failed, or outlived its limit, and some of its ranks have not come back for this
+    /// long: they are lost.
     double stuck_after_s = 30;
     /// Rank 0 runs tasks, too, in a thread of its own. Needs MPI_THREAD_MULTIPLE.
     bool lead_works = false;
@@ -104,10 +105,10 @@ class Pool {
     int size() const;
     /// Number of ranks that run tasks.
     int workers() const;
-    /// Those ranks, in order.
     /// Throws InvalidArgument in a child by fork(), as all calls do that ask for tasks or wait for
     /// them: the tasks are those of its parent. close() does nothing there.
     void check_process() const;
+    /// Those ranks, in order.
     const std::vector<int>& worker_ranks() const;
 
     /// By the lead rank alone, from any thread. Local, does not block; costs the same however many

@@ -15,8 +15,9 @@
 /// |                                    | when all its ranks have come back                    |
 /// | a task outlives its limit          | the same                                             |
 /// | a rank dies or is stopped          | the same for all its tasks; it gets no others        |
-/// | ranks of a task that has failed do | they are lost to the pool, which goes on with the    |
-/// | not come back for stuck_after_s    | rest                                                 |
+/// | ranks of a task that has failed,   | they are lost to the pool, which goes on with the    |
+/// | or outlived its limit, do not come | rest                                                 |
+/// | back for stuck_after_s             |                                                      |
 /// | no rank is left that could run a   | it fails                                             |
 /// | task                               |                                                      |
 /// | all of a gang have their inputs    | they start together, and their ranks are idle again  |
@@ -164,7 +165,9 @@ class Server {
     bool all_are_back(const Task& task, double& took_s);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
-    static TaskFailure outlived(double timeout_s);
+    TaskFailure outlived(double timeout_s) const;
+    TaskFailure stuck(const Task& task, int rank) const;
+    int least_width(const Task& task) const;
     void settle(Task& task, const TaskFailure& failure, bool cancelled = false) {
         settle(task, nullptr, std::make_shared<const TaskFailure>(failure), cancelled);
     }

@@ -29,12 +29,30 @@ TaskFailure silent_for(double limit_s, int relay) {
 
 }  // namespace
 
-TaskFailure Server::outlived(double timeout_s) {
-    return {"TimedOut",
-            describe_problem({"a task outlived its time limit", "", text("up to ", timeout_s, " s"),
-                              "Give it a larger timeout; its ranks are used again when they come "
-                              "back"}),
-            -1,
+TaskFailure Server::outlived(double timeout_s) const {
+    return {
+        "TimedOut",
+        describe_problem({"a task outlived its time limit", "", text("up to ", timeout_s, " s"),
+                          text("Give it a larger timeout; its ranks are used again when they come "
+                               "back, for which they have stuck_after=",
+                               limits_.stuck_after_s, " s")}),
+        -1,
+        {}};
+}
+
+TaskFailure Server::stuck(const Task& task, int rank) const {
+    const double ran_s = static_cast<double>(task.over_ns - task.began_ns) * 1e-9;
+    const bool late = ran_s > task.options->timeout_s;
+    return {"PeerLost",
+            describe_problem({late ? "a rank does not come back from a task that outlived its limit"
+                                   : "a rank does not come back from a task that has failed",
+                              text("none for ", limits_.stuck_after_s, " s"),
+                              text("up to stuck_after=", limits_.stuck_after_s, " s"),
+                              text(late ? "It may still compute"
+                                        : "It may wait for the rank that failed, in the task's "
+                                          "communicator",
+                                   "; a larger stuck_after of the pool waits longer")}),
+            rank,
             {}};
 }
 
@@ -44,15 +62,15 @@ bool Server::look_at_limits() {
     }
     const double passed_s = seconds_since(std::exchange(looked_ns_, now_ns()));
     bool moved = false;
-    while (const auto lost = members_.look()) {
-        lose(*lost);
+    while (const auto silent = members_.look()) {
+        lose(*silent);
         moved = true;
     }
     while (const auto relay = messages_.silent(passed_s, limits_.stall_timeout_s)) {
         lose(silent_for(limits_.stall_timeout_s, *relay));
         moved = true;
     }
-    std::map<int, TaskFailure> stuck;
+    std::map<int, TaskFailure> lost;
     for (const TaskId id : std::exchange(limited_, {})) {
         const auto found = tasks_.find(id);
         if (found == tasks_.end()) {
@@ -65,19 +83,12 @@ bool Server::look_at_limits() {
             moved = true;
         } else if (task.over && seconds_since(task.over_ns) > limits_.stuck_after_s) {
             for (const int rank : task.team) {
-                stuck[rank] = {
-                    "PeerLost",
-                    describe_problem({"a rank does not come back from a task that has failed",
-                                      text("none for ", limits_.stuck_after_s, " s"), "",
-                                      "It may wait for the rank that failed, in the task's "
-                                      "communicator; a larger stuck_after waits longer"}),
-                    rank,
-                    {}};
+                lost.insert_or_assign(rank, stuck(task, rank));
             }
             limited_.erase(id);
         }
     }
-    for (const auto& [rank, why] : stuck) {
+    for (const auto& [rank, why] : lost) {
         lose(why);
         moved = true;
     }
@@ -149,7 +160,7 @@ void Server::lose_worker(const TaskFailure& lost) {
 void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
     for (const TaskId id : tasks) {
         const auto found = tasks_.find(id);
-        const int wanted = found->second.options->ranks.least;
+        const int wanted = least_width(found->second);
         found->second.in_scheduler = false;
         if (wanted <= scheduler_.ranks()) {
             settle(

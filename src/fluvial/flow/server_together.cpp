@@ -30,20 +30,18 @@ void Server::schedule_together(Task& task) {
         return;
     }
     Request request{.task = gang.scheduled};
-    request.widths = {0, 0, {}};
+    request.widths = {least_width(task), least_width(task), {}};
     request.cost_s = 0;
     request.kind = tasks_.at(gang.scheduled).kind;
     request.priority = task.options->priority;
     for (const TaskId id : gang.members) {
         const TaskOptions& options = *tasks_.at(id).options;
-        request.widths.least += options.ranks.least;
         request.priority = std::max(request.priority, options.priority);
         // One of unknown length makes the gang's unknown.
         request.cost_s = std::isnan(options.cost_s)   ? options.cost_s
                          : std::isnan(request.cost_s) ? request.cost_s
                                                       : std::max(request.cost_s, options.cost_s);
     }
-    request.widths.most = request.widths.least;
     Task& known = tasks_.at(gang.scheduled);
     try {
         scheduler_.add(request, now_s());
@@ -53,6 +51,18 @@ void Server::schedule_together(Task& task) {
         settle(task, TaskFailure{error.kind(), error.what(), -1, {}});
         tasks_.erase(task.future->task);
     }
+}
+
+/// Of the task alone, or of all that start with it.
+int Server::least_width(const Task& task) const {
+    if (!task.gang) {
+        return task.options->ranks.least;
+    }
+    int ranks = 0;
+    for (const TaskId id : task.gang->members) {
+        ranks += tasks_.at(id).options->ranks.least;
+    }
+    return ranks;
 }
 
 /// Neighbours on the ranks that were found for all.
