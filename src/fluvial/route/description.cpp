@@ -2,6 +2,7 @@
 #include "fluvial/route/description.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "fluvial/base/finer_errors.hpp"
@@ -97,6 +98,30 @@ std::vector<std::string> strings(const Json* json, const std::string& what) {
     return out;
 }
 
+/// What the graph would refuse as well, but by the number of a direction, which no file has.
+void check(const NamedLink& link, std::size_t line) {
+    const auto refuse = [line](const char* what, std::string seen, const char* allowed) {
+        throw InvalidArgument(
+            Problem{text(what, " a link in line ", line, " is out of range"), seen, allowed, ""});
+    };
+    if (link.from.empty() || link.to.empty()) {
+        throw InvalidArgument(Problem{text("a link in line ", line, " has not both ends"),
+                                      "'" + link.from + "' to '" + link.to + "'",
+                                      "\"from\" and \"to\"", ""});
+    }
+    if (link.from == link.to) {
+        throw InvalidArgument(Problem{text("a link in line ", line, " goes from a node to itself"),
+                                      "'" + shortened(link.from) + "'",
+                                      "links between different nodes", ""});
+    }
+    if (!(link.bandwidth > 0) || !std::isfinite(link.bandwidth)) {
+        refuse("the bandwidth of", text(link.bandwidth), "bytes per second, more than 0");
+    }
+    if (!(link.latency >= 0) || !std::isfinite(link.latency)) {
+        refuse("the latency of", text(link.latency), "seconds, 0 or more");
+    }
+}
+
 NamedLink to_link(const Json& json, const LinkDefaults& defaults) {
     NamedLink link{"", "", defaults.bandwidth, defaults.latency, true};
     for (const auto& [name, value] : json.members("a link")) {
@@ -113,11 +138,7 @@ NamedLink to_link(const Json& json, const LinkDefaults& defaults) {
                                       "from, to, bandwidth, latency, both", ""});
         }
     }
-    if (link.from.empty() || link.to.empty()) {
-        throw InvalidArgument(Problem{text("a link in line ", json.line(), " has not both ends"),
-                                      "'" + link.from + "' to '" + link.to + "'",
-                                      "\"from\" and \"to\"", ""});
-    }
+    check(link, json.line());
     return link;
 }
 

@@ -68,6 +68,17 @@ TEST_CASE("what is wrong in a file says what and where") {
                          doctest::Contains("'c'"), UnknownName);
     CHECK_THROWS_WITH_AS(from_json(R"({"hosts": ["a", "a"]})"),
                          doctest::Contains("same name: got 'a'"), InvalidArgument);
+    const std::string two_links = R"({"hosts": ["a", "b", "c"], "links": [
+{"from": "a", "to": "b"},
+{"from": "b", "to": "c"},
+{"from": "c", )";
+    for (const auto& [members, words] :
+         {std::pair{R"("to": "a", "bandwidth": 0)", "the bandwidth of a link in line 4"},
+          std::pair{R"("to": "a", "latency": -1)", "the latency of a link in line 4"},
+          std::pair{R"("to": "c")", "a link in line 4 goes from a node to itself: got 'c'"}}) {
+        CHECK_THROWS_WITH_AS(from_json(two_links + members + "}]}"), doctest::Contains(words),
+                             InvalidArgument);
+    }
     for (const char* text :
          {"[]", "{}", R"({"hosts": [""]})", R"({"hosts": ["a\nb"]})", R"({"hosts": "a"})",
           R"({"hosts": [1]})", R"({"hosts": ["a", "b"], "links": [{"from": "a"}]})",
