@@ -150,6 +150,21 @@ TEST_CASE("any flows, any limits, any planner: plans are sound and the same each
     }
 }
 
+TEST_CASE("flows of the least and of the most bytes have plans, too") {
+    const TopologyPtr torus = make_topology("torus:4x4");
+    const TopologyPtr slow = make_topology("torus:4x4,bandwidth=1e-3");
+    for (const double bytes : {4.9e-324, 1e-300, 1.7e308}) {
+        CAPTURE(bytes);
+        const std::vector<Flow> one{{0, 5, bytes}}, two{{0, 5, bytes}, {1, 5, bytes}};
+        check_plan(*torus, one, {}, make_plan(*torus, one, {}, "min-max"));
+        // What the largest ones load a link with is beyond what numbers hold.
+        check_plan(*slow, two, {}, make_plan(*slow, two, {}, "min-max"));
+    }
+    const std::vector<Flow> one{{0, 5, 1}}, least{{0, 5, std::ldexp(1.0, -900)}};
+    CHECK(make_plan(*torus, least, {}, "min-max").paths ==
+          make_plan(*torus, one, {}, "min-max").paths);
+}
+
 TEST_CASE("a link with a quarter of the bandwidth gets a quarter of the share") {
     const Graph graph(4, 0, {{0, 1, 4, 0}, {0, 2, 4, 0}, {2, 1, 1, 0}, {0, 3, 4, 0}, {3, 1, 4, 0}});
     struct Neighbours final : Routing {

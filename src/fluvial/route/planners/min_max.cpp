@@ -28,7 +28,8 @@ class MinMaxPlanner {
           forwarded_(static_cast<std::size_t>(topology.hosts()), 0) {}
 
     std::vector<std::vector<Path>> plan(double direct_load_s) {
-        scale_ = direct_load_s > 0 ? 1 / direct_load_s : 0;
+        // Finite for the least loads, too.
+        scale_ = 1 / std::max(direct_load_s, std::numeric_limits<double>::min());
         for (const Flow& flow : flows_) {
             const bool moves = flow.from != flow.to && flow.bytes > 0;
             candidates_.push_back(moves ? candidates_of(flow) : Candidates{});
@@ -159,11 +160,13 @@ class MinMaxPlanner {
         }
         note(flow, part, not_yet);
         const bool more = one_more(used);
-        std::size_t best = candidates.proxies.size();
+        // The first one that it may use, if costs are beyond numbers and none is less than another.
+        const std::size_t none = candidates.proxies.size();
+        std::size_t best = none;
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < candidates.proxies.size(); ++i) {
             const double here = cost(flow, candidates.way(i), least);
-            if (here < least && may_use(used, more, candidates.proxies[i])) {
+            if ((here < least || best == none) && may_use(used, more, candidates.proxies[i])) {
                 least = here;
                 best = i;
             }
