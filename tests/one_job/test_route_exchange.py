@@ -158,6 +158,10 @@ class test_what_is_wrong_on_one_rank_is_said_on_all:
         refused(fl.route.plan("torus:4x4", [(0, 1 + comm.rank % 2)]), {0: [1]})
         refused(plan, {0: [1]} if comm.rank == 0 else {}, paths=1 + comm.rank)
         refused(plan, {0: [1]} if comm.rank == 0 else {}, window=0 if comm.rank == 1 else 10)
+        large = {0: numbers(0, 100_000)} if comm.rank == 0 else {}
+        refused(plan, large, costs="tcp" if comm.rank == 1 else "mpi")
+        other = fl.route.plan("torus:4x4", [(0, 2, 1 + comm.rank)])
+        refused(other, large)
         refused(plan if comm.rank else "torus:4x4", {0: "text"})
         found = fl.route.exchange(comm, plan, {0: b"whole"} if comm.rank == 0 else None)
         return messages, {i: bytes(array) for i, array in found.items()}
@@ -165,12 +169,14 @@ class test_what_is_wrong_on_one_rank_is_said_on_all:
     def check(jobs):
         results = jobs.finish()["job"]
         for messages, _ in results:
-            missing, elsewhere, far, _, differing, window, no_plan = messages
+            missing, elsewhere, far, _, differing, window, costs, plan, no_plan = messages
             assert "data of flow 0 is missing" in missing
             assert "data of flow 0 is not this rank's" in elsewhere
             assert "a host without ranks: got 0 to 5" in far
             assert "the number of paths" in differing
             assert "rank 1 of 3: window is out of range: got 0" in window
+            assert "the ranks differ in the costs" in costs
+            assert "the ranks differ in the plan" in plan
             assert "rank 0 of 3: plan has a type that cannot be used" in no_plan
         assert [found for _, found in results] == [{}, {}, {0: b"whole"}]
 
@@ -201,7 +207,7 @@ class test_ranks_that_run_elsewhere_go_direct:
             for ranks in ([hosts[0], "elsewhere", hosts[0]], [hosts[0], "elsewhere", "third"]):
                 plan, data = planned(ranks), {0: numbers(1, 50_000)} if comm.rank == 0 else {}
                 try:
-                    fl.route.exchange(comm, plan, data, paths=2, strict=True)
+                    fl.route.exchange(comm, plan, data, paths=2, strict=comm.rank == 2)
                 except fl.InvalidArgument as error:
                     said.append(str(error))
                 found = fl.route.exchange(comm, plan, data, paths=2)
@@ -238,3 +244,63 @@ class test_ranks_that_differ_in_where_they_run:
         first, second = jobs.finish()["job"]
         assert first == second
         assert "the hosts of the ranks" in first
+
+
+def refused_by_all_that_takes_a_network(comm, fl, where, net, **options):
+    """Return what is said where a network is used: in an exchange, a coupling, a sparse write."""
+    data = {0: numbers(0, 100_000)} if comm.rank == 0 else {}
+    has = [((0,), (10,))] if comm.rank == 0 else []
+    said = []
+    for call in (
+        lambda: fl.route.exchange(comm, fl.route.plan(net, [(0, 1)], "direct"), data, **options),
+        lambda: fl.route.Redistribution(comm, 10, "f8", has=has, network=net, **options),
+        lambda: fl.route.sparse_write(comm, where / "x", {comm.rank: b"a"}, network=net, **options),
+    ):
+        try:
+            call()
+        except fl.InvalidArgument as error:
+            said.append(str(error))
+    return said
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_files_of_one_name_that_say_different_things:
+    """On rank 1 a link has another bandwidth or latency, or a pair of hosts another route."""
+
+    def job(comm, fl, where):
+        folder = where / str(comm.rank)
+        folder.mkdir()
+        said = []
+        for other in ({"bandwidth": 1e9}, {"latency": 1e-3}, {"routes": [["a", "c", "b"]]}):
+            links = [{"from": a, "to": b} for a, b in ("ab", "bc", "ac")]
+            net = {"hosts": list("abc"), "links": links, "routes": [["a", "b"]]}
+            if comm.rank == 1:
+                (net if "routes" in other else links[0]).update(other)
+            (folder / "net.json").write_text(json.dumps(net))
+            said += refused_by_all_that_takes_a_network(comm, fl, where, folder / "net.json")
+        return said
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            assert len(said) == 9
+            for message in said:
+                assert "the ranks differ in the links of the topology" in message
+                assert "Give every rank the same file" in message
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_the_strictest_rank_says_what_happens_elsewhere:
+    def job(comm, fl, where):
+        folder = where / str(comm.rank)
+        folder.mkdir()
+        links = [{"from": a, "to": b} for a, b in ("ab", "bc", "ac")]
+        (folder / "net.json").write_text(json.dumps({"hosts": list("abc"), "links": links}))
+        return refused_by_all_that_takes_a_network(
+            comm, fl, where, folder / "net.json", strict=comm.rank == 1
+        )
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            assert len(said) == 3
+            for message in said:
+                assert "ranks run on other hosts than the topology net.json says" in message

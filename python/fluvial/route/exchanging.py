@@ -126,21 +126,23 @@ def exchange(
         Of each flow that begins on this rank, by its position in ``plan.flows``: an array, whose
         elements are sent as they lie in memory. Sizes may differ from what was planned for.
     paths, window
-        Of each flow: so many paths, and bytes of a window; chosen by the model unless given.
+        Of each flow: so many paths, and bytes of a window; chosen by the model unless given. The
+        same on all ranks.
     costs
-        Of the software, as in `Plan.predict`.
+        Of the software, as in `Plan.predict`. The same on all ranks.
     stall_timeout
         Seconds without any movement on this rank after which it gives up.
     reroute_after
         Seconds without any movement on a path by way of a proxy after which what it has not
         delivered goes direct; a quarter of `stall_timeout` unless given, 10 at most.
     checksum
-        Whether the bytes that come are compared with those that were sent: a pass over the data at
-        both ends, and an agreement of all ranks at the end, for which a rank waits
-        `stall_timeout` at most.
+        Whether the bytes that come are compared with those that were sent, the same on all ranks: a
+        pass over the data at both ends, and an agreement of all ranks at the end, for which a rank
+        waits `stall_timeout` at most.
     strict
         Where the hosts of the topology have names, ranks compare these with their own hosts'. If
-        one runs elsewhere, all flows go direct, and rank 0 warns; with `strict` all ranks raise.
+        one runs elsewhere, all flows go direct, and rank 0 warns; with `strict` on any rank all
+        raise.
 
     Returns
     -------
@@ -152,7 +154,7 @@ def exchange(
     Raises
     ------
     InvalidArgument
-        On all ranks: their plans differ, the data of a flow is missing or on another rank, a flow
+        On all ranks: their networks, plans or options differ, the data of a flow is missing or on another rank, a flow
         begins or ends at a host without ranks, or with `strict` a rank runs elsewhere.
     TimedOut
         Nothing has moved for `stall_timeout`; the exchange is lost, and where it was one of direct

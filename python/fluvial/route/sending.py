@@ -33,7 +33,7 @@ def send(
         An array, whose elements are sent as they lie in memory.
     **options
         `paths`, `window`, `costs`, `stall_timeout`, `reroute_after`, `checksum` and `strict`, as in
-        `exchange`; the first three, and `checksum`, are the same on all ranks.
+        `exchange`.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 #include "fluvial/move/placement.hpp"
 
 #include <span>
+#include <utility>
 
 #include <unistd.h>
 
@@ -61,6 +62,21 @@ std::string hosts_in_words(const route::Topology& topology) {
     return words;
 }
 
+void say_topology(Terms& terms, const route::Topology& topology, std::string hosts) {
+    terms.add("the topology", topology.describe());
+    terms.add("the links of the topology", text("fingerprint ", topology.fingerprint()),
+              "Give every rank the same file");
+    terms.add("the hosts of the ranks", std::move(hosts));
+}
+
+void say_topology(Terms& terms, const route::Topology* topology) {
+    if (topology != nullptr) {
+        say_topology(terms, *topology, hosts_in_words(*topology));
+    } else {
+        terms.add("the topology", "none");
+    }
+}
+
 std::string check_in_place(std::span<const std::string> machines, const route::Topology& topology,
                            Displaced displaced) {
     const std::string ranks = displaced_ranks(machines, topology);
@@ -78,10 +94,13 @@ std::string check_in_place(std::span<const std::string> machines, const route::T
 
 std::string check_in_place(const mpi::Comm& comm, const route::Topology& topology,
                            Displaced displaced) {
-    if (comm.all(is_in_place(comm.rank(), topology))) {
+    const auto least = comm.min_of_each(
+        {is_in_place(comm.rank(), topology) ? 1 : 0, displaced == Displaced::Throw ? 0 : 1});
+    if (least[0] == 1) {
         return "";
     }
-    return check_in_place(host_of_each_rank(comm), topology, displaced);
+    return check_in_place(host_of_each_rank(comm), topology,
+                          least[1] == 0 ? Displaced::Throw : Displaced::GoDirect);
 }
 
 }  // namespace fluvial::move

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/route/topology.hpp"
 
@@ -25,6 +26,11 @@ bool is_in_place(int rank, const route::Topology& topology);
 /// The host of each rank, as ranks compare them.
 std::string hosts_in_words(const route::Topology& topology);
 
+/// What ranks that use a topology must say alike of it: a file of the same name may be another one
+/// on another host. `hosts` are hosts_in_words(); without a topology all say "none".
+void say_topology(Terms& terms, const route::Topology& topology, std::string hosts);
+void say_topology(Terms& terms, const route::Topology* topology);
+
 /// What happens where ranks run on other hosts than the topology says: their data goes direct, or
 /// all ranks throw InvalidArgument.
 enum class Displaced { GoDirect, Throw };
@@ -34,8 +40,8 @@ enum class Displaced { GoDirect, Throw };
 std::string check_in_place(std::span<const std::string> machines, const route::Topology& topology,
                            Displaced displaced);
 
-/// The same. Collective, blocking: an allreduce, and where a rank is not in place an allgather of
-/// the names.
+/// The same; where one rank is to throw, all do. Collective, blocking: an allreduce, and where a
+/// rank is not in place an allgather of the names.
 std::string check_in_place(const mpi::Comm& comm, const route::Topology& topology,
                            Displaced displaced);
 

@@ -2,6 +2,7 @@
 #include "fluvial/move/planned_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,16 +39,24 @@ PlanWords words_of(const route::Topology& topology, std::span<const route::Flow>
                    const route::Plan& plan) {
     PlanWords words{hosts_in_words(topology), {}};
     for (std::size_t i = 0; i < flows.size(); ++i) {
-        words.plan += text(flows[i].from, ">", flows[i].to);
+        words.plan += text(flows[i].from, ">", flows[i].to, ":", exact(flows[i].bytes));
         for (const route::Path& path : plan.paths[i]) {
             words.plan += " by";
             for (const route::Node stop : path.stops) {
                 words.plan += text(" ", stop);
             }
+            words.plan += text("/", exact(path.share));
         }
         words.plan += "; ";
     }
     return words;
+}
+
+void say_options(Terms& terms, const route::RankFlowOptions& options) {
+    terms.add("the number of paths", exact(static_cast<Index>(options.paths)));
+    terms.add("the window", exact(static_cast<Index>(options.window_bytes)));
+    const auto& [send_s, window_s, path_s] = options.costs;
+    terms.add("the costs", exact(std::array{send_s, window_s, path_s}));
 }
 
 AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<PlannedCall()>& prepare) {
@@ -56,7 +65,8 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
     AgreedFlows agreed;
     PlannedCall& call = agreed.call;
     std::vector<std::size_t> bytes;
-    std::vector<Index> sizes(few + 1, 0);
+    constexpr std::size_t in_place = few, lenient = few + 1;
+    std::vector<Index> least(few + 2, 0);
     const auto validate = [&] {
         call = prepare();
         call.options.helpers.assign(agreeing.helpers.begin(), agreeing.helpers.end());
@@ -71,35 +81,35 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
     mpi::agree_on(
         comm, validate,
         [&](Terms& terms) {
-            terms.add("the topology", call.topology->describe());
             PlanWords words = call.words != nullptr
                                   ? *call.words
                                   : words_of(*call.topology, call.flows, *call.plan);
-            terms.add("the hosts of the ranks", std::move(words.hosts));
+            say_topology(terms, *call.topology, std::move(words.hosts));
             terms.add("the plan", std::move(words.plan));
-            terms.add("the number of paths", exact(static_cast<Index>(call.options.paths)));
-            terms.add("the window", exact(static_cast<Index>(call.options.window_bytes)));
+            say_options(terms, call.options);
             terms.add("the checksum", call.how.checksum ? "yes" : "no");
             for (std::size_t i = 0; i < std::min(few, call.flows.size()); ++i) {
-                sizes[i] = size_of_flow(i);
+                least[i] = size_of_flow(i);
             }
-            sizes[few] = known || is_in_place(agreeing.rank, *call.topology) ? 1 : 0;
+            least[in_place] = known || is_in_place(agreeing.rank, *call.topology) ? 1 : 0;
+            least[lenient] = call.displaced == Displaced::Throw ? 0 : 1;
         },
-        sizes);
-    const bool in_place = sizes[few] == 1;
+        least);
+    const bool all_in_place = least[in_place] == 1;
+    call.displaced = least[lenient] == 0 ? Displaced::Throw : Displaced::GoDirect;
     if (call.flows.size() > few) {
-        sizes.clear();
+        least.clear();
         for (std::size_t i = 0; i < call.flows.size(); ++i) {
-            sizes.push_back(size_of_flow(i));
+            least.push_back(size_of_flow(i));
         }
-        sizes = comm.min_of_each(std::move(sizes));
+        least = comm.min_of_each(std::move(least));
     }
     for (std::size_t i = 0; i < call.flows.size(); ++i) {
-        bytes[i] = static_cast<std::size_t>(-sizes[i]);
+        bytes[i] = static_cast<std::size_t>(-least[i]);
     }
     if (known) {
         agreed.warning = check_in_place(agreeing.machines, *call.topology, call.displaced);
-    } else if (!in_place) {
+    } else if (!all_in_place) {
         agreed.warning = check_in_place(host_of_each_rank(comm), *call.topology, call.displaced);
     }
     if (agreed.warning.empty()) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/move/multipath.hpp"
 #include "fluvial/move/placement.hpp"
 #include "fluvial/route/plan.hpp"
@@ -21,6 +22,9 @@ struct PlanWords {
 };
 PlanWords words_of(const route::Topology& topology, std::span<const route::Flow> flows,
                    const route::Plan& plan);
+
+/// What ranks must say alike of what they leave to the model and what they do not.
+void say_options(Terms& terms, const route::RankFlowOptions& options);
 
 /// What one rank says of a planned exchange. The topology, the flows and the plan outlive it.
 struct PlannedCall {
@@ -65,8 +69,9 @@ struct Exchanged {
 /// else. Only sources need to know how many bytes a flow has. Returns what has come of each flow
 /// that ends here. Collective, blocking; beside the data an agreement on the plan, which
 /// has the sizes of up to 8 flows; those of more are another allreduce of 8 bytes a flow. Where a
-/// topology names its hosts, ranks compare these with the names of their machines. Throws as
-/// move::exchange and route::rank_flows do, and InvalidArgument on all ranks where their plans
+/// topology names its hosts, ranks compare these with the names of their machines; what happens
+/// where one is displaced is what the strictest rank says. Throws as move::exchange and
+/// route::rank_flows do, and InvalidArgument on all ranks where their networks, plans or options
 /// differ.
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,

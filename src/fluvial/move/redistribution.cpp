@@ -12,6 +12,7 @@
 #include "fluvial/move/declared_shares.hpp"
 #include "fluvial/move/left_messages.hpp"
 #include "fluvial/move/messages_on_their_way.hpp"
+#include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/given_up.hpp"
 #include "fluvial/mpi/receive_into.hpp"
@@ -32,16 +33,12 @@ void say(Terms& terms, const Coordinates& shape, DType dtype,
          const RedistributionOptions& options) {
     terms.add("the shape of the array", text(shape));
     terms.add("the dtype of the array", std::string(name_of(dtype)));
-    const route::Topology* const topology = options.topology.get();
-    terms.add("the topology", topology != nullptr ? topology->describe() : "none");
-    terms.add("the hosts of the ranks", topology != nullptr ? hosts_in_words(*topology) : "none");
+    say_topology(terms, options.topology.get());
     terms.add("the planner", options.plan.planner);
     const route::Limits& limits = options.plan.limits;
     terms.add("the limits of a plan", text(limits.proxies_per_path, " ", limits.paths_per_flow, " ",
                                            limits.paths_per_proxy));
-    terms.add("the number of paths", exact(static_cast<Index>(options.plan.flow.paths)));
-    terms.add("the window", exact(static_cast<Index>(options.plan.flow.window_bytes)));
-    terms.add("the costs", exact(options.plan.flow.costs.window_s));
+    say_options(terms, options.plan.flow);
     terms.add("the checksum", exact(options.how.checksum));
 }
 

@@ -139,8 +139,7 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
             terms.add("the writers", exact(static_cast<Index>(options.writers)));
             terms.add("the alignment", exact(static_cast<Index>(options.align)));
             terms.add("the window", exact(static_cast<Index>(options.window_bytes)));
-            const route::Topology* const topology = options.topology.get();
-            terms.add("the topology", topology != nullptr ? topology->describe() : "none");
+            say_topology(terms, options.topology.get());
             terms.add("the planner", options.plan.planner);
         });
     const std::vector<Extent> extents = extents_of_all(comm, parts);

@@ -22,6 +22,7 @@ struct Link {
 
     friend bool operator==(const Link&, const Link&) = default;
 };
+static_assert(sizeof(Link) == 2 * sizeof(Node) + 2 * sizeof(double), "its bytes are compared");
 
 /// Links one after the other: each begins where the one before it ends.
 using Route = std::vector<LinkId>;

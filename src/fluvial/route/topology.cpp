@@ -3,13 +3,32 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <numeric>
 #include <span>
 
 #include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/hash.hpp"
 #include "fluvial/base/nearest_name.hpp"
 
 namespace fluvial::route {
+namespace {
+
+std::uint64_t hash_of_text(const std::string& text) {
+    return hash_of(std::as_bytes(std::span(text)));
+}
+
+std::uint64_t fingerprint_of(const Graph& graph, const Routing& routing,
+                             const std::vector<std::string>& names) {
+    std::vector<std::uint64_t> parts{static_cast<std::uint64_t>(graph.hosts()),
+                                     static_cast<std::uint64_t>(graph.nodes()),
+                                     hash_of(std::as_bytes(std::span(graph.links()))),
+                                     hash_of_text(routing.describe()), routing.fingerprint()};
+    std::ranges::transform(names, std::back_inserter(parts), hash_of_text);
+    return hash_of(std::as_bytes(std::span(parts)));
+}
+
+}  // namespace
 
 Topology::Topology(std::string description, Graph graph, RoutingPtr routing,
                    std::vector<std::string> names, std::vector<Node> host_of_rank)
@@ -17,7 +36,8 @@ Topology::Topology(std::string description, Graph graph, RoutingPtr routing,
       graph_(std::move(graph)),
       routing_(std::move(routing)),
       names_(std::move(names)),
-      host_of_rank_(std::move(host_of_rank)) {
+      host_of_rank_(std::move(host_of_rank)),
+      fingerprint_(fingerprint_of(graph_, *routing_, names_)) {
     if (!names_.empty() && names_.size() != static_cast<std::size_t>(graph_.nodes())) {
         throw InvalidArgument(Problem{"not every node has a name", text(names_.size(), " names"),
                                       text(graph_.nodes(), " names, or none"), ""});

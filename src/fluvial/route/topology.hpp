@@ -3,6 +3,7 @@
 /// Everything here is local, and the same on all ranks that are given the same topology.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ class Routing {
     virtual ~Routing() = default;
     /// "dimension-ordered", "shortest", "up-down", "table".
     virtual std::string describe() const = 0;
+    /// The same wherever the same graph is routed alike, if describe() is. A policy with routes of
+    /// its own has another number for others.
+    virtual std::uint64_t fingerprint() const { return 0; }
     /// Appends the links from a host to another one. False where there is no way; then what was
     /// appended means nothing.
     virtual bool append(Node from, Node to, Route& route) const = 0;
@@ -38,6 +42,9 @@ class Topology {
 
     /// The text that makes it again, or the name of its file.
     const std::string& describe() const { return description_; }
+    /// Of the graph, the names of its nodes and the routing: equal for equal networks, different
+    /// for others but once in 2^64. Where ranks run is no part of it.
+    std::uint64_t fingerprint() const { return fingerprint_; }
     const Graph& graph() const { return graph_; }
     const Routing& routing() const { return *routing_; }
     Node hosts() const { return graph_.hosts(); }
@@ -74,6 +81,7 @@ class Topology {
     RoutingPtr routing_;
     std::vector<std::string> names_;
     std::vector<Node> host_of_rank_;
+    std::uint64_t fingerprint_;
 };
 
 using TopologyPtr = std::shared_ptr<const Topology>;

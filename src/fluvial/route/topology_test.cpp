@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/route/topology.hpp"
 
+#include <cstdint>
 #include <map>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -118,6 +120,35 @@ TEST_CASE("shortest paths do not go through hosts where there are switches") {
     const Graph cut(3, 2, {links[0], links[4], links[6], links[7]});
     CHECK_THROWS_WITH_AS(Topology("it", cut, shortest_paths(cut)).route(0, 2),
                          doctest::Contains("no way"), InvalidArgument);
+}
+
+TEST_CASE("equal networks have equal fingerprints, others have others") {
+    const std::vector<Link> links{{0, 1, 1, 0}, {1, 0, 1, 0}, {1, 2, 1, 0}, {0, 2, 1, 0}};
+    const Graph graph(3, 0, links);
+    const auto of = [](const Graph& of_graph, const RoutingPtr& routing,
+                       std::vector<std::string> names = {}, std::vector<Node> ranks = {}) {
+        return Topology("it", of_graph, routing, std::move(names), std::move(ranks)).fingerprint();
+    };
+    const std::uint64_t one = of(graph, shortest_paths(graph));
+    CHECK(one == of(Graph(3, 0, links), shortest_paths(graph), {}, {0, 0, 1}));
+    std::set<std::uint64_t> found{one};
+    for (std::size_t link = 0; link < links.size(); ++link) {
+        std::vector<Link> slower = links, later = links;
+        slower[link].bandwidth = 2;
+        later[link].latency = 1;
+        for (const Graph& other : {Graph(3, 0, slower), Graph(3, 0, later)}) {
+            found.insert(of(other, shortest_paths(other)));
+        }
+    }
+    found.insert(of(Graph(3, 1, links), shortest_paths(graph)));
+    found.insert(of(Graph(2, 1, links), shortest_paths(graph)));
+    found.insert(of(graph, up_down(graph, {0, 1, 2})));
+    found.insert(of(graph, shortest_paths(graph), {"a", "b", "c"}));
+    found.insert(of(graph, shortest_paths(graph), {"a", "bc", ""}));
+    found.insert(of(graph, by_table(graph, {})));
+    found.insert(of(graph, by_table(graph, {{0, 1, 2}})));
+    found.insert(of(graph, by_table(graph, {{0, 2}})));
+    CHECK(found.size() == 1 + 2 * links.size() + 8);
 }
 
 TEST_CASE("what is no topology says why") {

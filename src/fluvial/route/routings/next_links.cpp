@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/hash.hpp"
 
 namespace fluvial::route {
 namespace {
@@ -187,6 +189,14 @@ class ByTable final : public Routing {
         }
     }
     std::string describe() const override { return "table"; }
+    std::uint64_t fingerprint() const override {
+        Route all;  // which say themselves where they begin and end
+        for (const auto& [ends, route] : routes_) {
+            all.insert(all.end(), route.begin(), route.end());
+            all.push_back(-1);
+        }
+        return hash_of(std::as_bytes(std::span(all)));
+    }
     bool append(Node from, Node to, Route& route) const override {
         const auto found = routes_.find({from, to});
         if (found == routes_.end()) {
