@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two groups of ranks cut a global array in different ways, and one sends it to the other."""
 
+import threading
 import time
 
 import numpy as np
@@ -203,6 +204,74 @@ class test_a_rank_that_takes_no_part_is_an_error_on_the_others:
         none, *others = jobs.finish()["job"]
         assert none is None
         assert all("not all ranks have declared" in said for said in others)
+
+
+@scenario("job on 2 ranks", timeout=90)
+class test_what_changes_on_its_way_is_found_by_the_checksum_where_flows_go_direct:
+    """Rank 0 changes its array while it is sent: what was summed up is not what has come."""
+
+    def job(comm, fl, where):
+        size, over = 2_000_000, threading.Event()
+        box = [((0,), (size,))]
+        field = np.zeros(size, "u8")
+
+        def change():
+            while not over.is_set():
+                field[:] += 1
+
+        coupling = fl.route.Redistribution(
+            comm,
+            size,
+            "u8",
+            has=box if comm.rank == 0 else [],
+            wants=box if comm.rank == 1 else [],
+            checksum=True,
+        )
+        changing = threading.Thread(target=change)
+        if comm.rank == 0:
+            changing.start()
+        said = ""
+        try:
+            for _ in range(100):
+                coupling.move([field] if comm.rank == 0 else [])
+        except fl.DamagedMessage as error:
+            said = str(error)
+        over.set()
+        if comm.rank == 0:
+            changing.join()
+        return said
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            assert "flow 0 has come with other bytes than were sent" in said
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_a_rank_that_fails_between_two_agreements_of_a_step_is_an_error_in_time:
+    """Rank 0 has no memory to pack what it sends, after all have agreed that arrays are right."""
+
+    def job(comm, fl, where):
+        size = 2**50
+        wide = np.lib.stride_tricks.as_strided(np.zeros(1, "u1"), (size,), (0,))
+        box = [((0,), (size,))]
+        coupling = fl.route.Redistribution(
+            comm,
+            size,
+            "u1",
+            has=box if comm.rank == 0 else [],
+            wants=box if comm.rank == 1 else [],
+            network="torus:3",
+            paths=2,
+            window=2**20,
+            stall_timeout=0.5,
+        )
+        try:
+            coupling.move([wide] if comm.rank == 0 else [], [wide] if comm.rank == 1 else [])
+        except (fl.SystemError, fl.TimedOut) as error:
+            return type(error).__name__, len(coupling.flows[0].paths)
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [("SystemError", 2), ("TimedOut", 2), ("TimedOut", 2)]
 
 
 def test_alone_it_copies():

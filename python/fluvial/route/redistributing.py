@@ -64,7 +64,7 @@ class Redistribution:
         Seconds to wait for a rank that does not declare, and, in `move`, seconds without any
         movement on this rank, after which it gives up.
     reroute_after, checksum, strict
-        As in `exchange`.
+        As in `exchange`; `checksum` for flows of one message, too.
 
     Raises
     ------

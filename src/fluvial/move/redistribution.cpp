@@ -85,10 +85,10 @@ struct Redistribution::State {
     std::vector<RankFlow> flows;         ///< the same
     double speed_up = 1;
     std::string warning;
-    bool by_paths = false;
-    bool agreeing = false;                                    ///< nothing is under way
-    const char* ended = nullptr;                              ///< why there is no further step
-    std::vector<BoxMessage> outgoing, incoming;               ///< of this rank
+    bool by_paths = false;                       ///< some of them, or else all go direct
+    bool agreeing = false;                       ///< nothing is under way
+    const char* ended = nullptr;                 ///< why there is no further step
+    std::vector<BoxMessage> outgoing, incoming;  ///< of this rank
     std::vector<std::size_t> outgoing_flows, incoming_flows;  ///< their positions
     std::optional<BoxMessage> kept_from, kept_to;             ///< what it wants and has itself
 
@@ -99,7 +99,9 @@ struct Redistribution::State {
     void agree(const std::function<void()>& work);
     void keep(const StepArrays& arrays);
     void move_direct(const std::function<StepArrays()>& prepare);
-    void move_by_paths(const std::function<StepArrays()>& prepare);
+    bool exchanges() const { return by_paths || options.how.checksum; }
+    Moved exchanged(const std::function<StepArrays()>& prepare, StepArrays& arrays);
+    void move_by_exchange(const std::function<StepArrays()>& prepare);
     void give_paths_up();
 };
 
@@ -256,8 +258,10 @@ void Redistribution::State::move_direct(const std::function<StepArrays()>& prepa
     }
 }
 
-void Redistribution::State::move_by_paths(const std::function<StepArrays()>& prepare) {
-    StepArrays arrays;
+/// Agrees on the step, and moves what goes from one rank to another.
+Moved Redistribution::State::exchanged(const std::function<StepArrays()>& prepare,
+                                       StepArrays& arrays) {
+    std::optional<PreparedExchange> prepared;
     {
         const progress::Lookout limited(
             progress::time_limit(options.how.stall_timeout_s, not_all_come));
@@ -265,18 +269,23 @@ void Redistribution::State::move_by_paths(const std::function<StepArrays()>& pre
             arrays = prepare();
             check(arrays);
         });
-    }
-    const auto& [from, to] = arrays;
-    std::vector<Outgoing> sent(flows.size());
-    for (std::size_t i = 0; i < outgoing.size(); ++i) {
-        BoxMessage::Bytes bytes = outgoing[i].gather(from);
-        sent[outgoing_flows[i]] = {bytes.bytes, std::move(bytes.owner)};
+        std::vector<Outgoing> sent(flows.size());
+        for (std::size_t i = 0; i < outgoing.size(); ++i) {
+            BoxMessage::Bytes bytes = outgoing[i].gather(arrays.from);
+            sent[outgoing_flows[i]] = {bytes.bytes, std::move(bytes.owner)};
+        }
+        prepared.emplace(comm, flows, std::move(sent), options.how);
     }
     keep(arrays);
-    const Moved moved = exchange(comm, flows, sent, options.how);
+    return prepared->run();
+}
+
+void Redistribution::State::move_by_exchange(const std::function<StepArrays()>& prepare) {
+    StepArrays arrays;
+    const Moved moved = exchanged(prepare, arrays);
     for (std::size_t i = 0; i < incoming.size(); ++i) {
         const Arrived& arrived = moved.arrived[incoming_flows[i]];
-        incoming[i].scatter({arrived.bytes.get(), arrived.size}, to);
+        incoming[i].scatter({arrived.bytes.get(), arrived.size}, arrays.to);
     }
     if (leaves_messages(comm, moved, options.how.stall_timeout_s)) {
         give_paths_up();
@@ -325,8 +334,8 @@ void Redistribution::move(const std::function<StepArrays()>& prepare) {
                                       "Make another one, among ranks that live"});
     }
     try {
-        if (state.by_paths) {
-            state.move_by_paths(prepare);
+        if (state.exchanges()) {
+            state.move_by_exchange(prepare);
         } else {
             state.move_direct(prepare);
         }

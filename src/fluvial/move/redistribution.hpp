@@ -10,6 +10,7 @@
 /// | a step, all flows direct    | one message for each two ranks; while it is on its way the     |
 /// |                             | ranks agree that none of them has failed                       |
 /// | a step, some flows by paths | as move::exchange, which agrees first                          |
+/// | or with a checksum          |                                                                |
 /// | wrong arrays on one rank    | the same error on all, and the next step works                 |
 /// | a path is given up          | the step ends; from the next one on all flows go direct        |
 /// | a step throws anything else | no further step                                                |
