@@ -130,7 +130,8 @@ void bind_exchange(nb::module_& m) {
              })
         .def("serve", &move::HelperRanks::serve, nb::call_guard<nb::gil_scoped_release>())
         .def("exchange", exchange_with_helpers, "prepare"_a, "warns"_a, "As exchange_routes.")
-        .def("release", &move::HelperRanks::release, nb::call_guard<nb::gil_scoped_release>());
+        .def("release", &move::HelperRanks::release, nb::call_guard<nb::gil_scoped_release>())
+        .def("abandon", &move::HelperRanks::abandon);
     m.def("make_helpers", make_helpers, "comm"_a.none(), "prepare"_a, "Collective.",
           nb::call_guard<nb::gil_scoped_release>());
 }

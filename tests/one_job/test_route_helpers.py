@@ -124,3 +124,33 @@ class test_calls_that_are_not_this_ranks:
         assert "not this rank's: exchange" in helper[2]
         assert "not this rank's: release" in helper[3]
         assert "they were released" in helper[4]
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_a_rank_that_leaves_by_an_exception_tells_the_rest:
+    """First one that exchanges, then the helper, then nobody."""
+
+    def job(comm, fl, where):
+        plan = fl.route.plan("torus:3", [(0, 1)])
+        data = {0: np.arange(50_000.0)} if comm.rank == 0 else {}
+        said = []
+        for leaves in (0, 2, None):
+            try:
+                with fl.route.HelperRanks(comm, helps=comm.rank == 2) as helpers:
+                    if comm.rank == leaves:
+                        raise ZeroDivisionError
+                    if helpers.helping:
+                        said.append(helpers.serve())
+                    else:
+                        helpers.exchange(plan, data, paths=2, window=4096)
+                        said.append("right")
+            except (ZeroDivisionError, fl.TimedOut) as error:
+                said.append(type(error).__name__)
+        return said
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [
+            ["ZeroDivisionError", "TimedOut", "right"],
+            ["TimedOut", "TimedOut", "right"],
+            ["TimedOut", "ZeroDivisionError", 1],
+        ]

@@ -24,6 +24,9 @@ class HelperRanks:
     a communicator of the ranks that exchange and of the helpers: ranks that compute meanwhile are
     not in it. Collective, blocking.
 
+    Also a context manager: at its end the others release the helpers. A rank that leaves it by an
+    exception tells all the rest, which raise `TimedOut` instead of waiting for it.
+
     Parameters
     ----------
     comm
@@ -40,13 +43,12 @@ class HelperRanks:
     --------
     Four ranks on two hosts: one of each host helps::
 
-        helpers = fl.route.HelperRanks(comm, helps=comm.rank % 2 == 1)
-        if helpers.helping:
-            helpers.serve()
-        else:
-            for step in range(steps):
-                arrived = helpers.exchange(plan, data)
-            helpers.release()
+        with fl.route.HelperRanks(comm, helps=comm.rank % 2 == 1) as helpers:
+            if helpers.helping:
+                helpers.serve()
+            else:
+                for step in range(steps):
+                    arrived = helpers.exchange(plan, data)
     """
 
     def __init__(self, comm: Communicator | None, helps: bool) -> None:
@@ -77,7 +79,7 @@ class HelperRanks:
         Raises
         ------
         TimedOut, DamagedMessage
-            As `exchange`.
+            As `exchange`; and TimedOut where another rank has given up.
         """
         return self._core.serve()
 
@@ -90,7 +92,8 @@ class HelperRanks:
         """Move the flows of a plan, as `fluvial.route.exchange`. On ranks that do not help.
 
         Collective among these. On a host that has helpers the first of them is the proxy; flows
-        begin and end at the first rank of a host that does not help.
+        begin and end at the first rank of a host that does not help. A helper that does not come is
+        a TimedOut after `stall_timeout`.
         """
         said = self._core.exchange(lambda: prepared(plan, data, **options), self._first)
         if said[2]:
@@ -100,6 +103,15 @@ class HelperRanks:
     def release(self) -> None:
         """End `serve` on the helpers. On ranks that do not help; collective with the helpers."""
         self._core.release()
+
+    def __enter__(self) -> HelperRanks:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and not self.helping:
+            self.release()
+        else:
+            self._core.abandon()  # nothing after serve()
 
     def __repr__(self) -> str:
         return f"<fluvial.route.HelperRanks, ranks {', '.join(map(str, self.ranks))}>"

@@ -2,12 +2,19 @@
 #include "fluvial/move/helper_ranks.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/fork.hpp"
+#include "fluvial/move/left_messages.hpp"
 #include "fluvial/move/placement.hpp"
+#include "fluvial/move/rank_watch.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/progress/engine.hpp"
 
 namespace fluvial::move {
@@ -16,6 +23,9 @@ namespace {
 using route::RankFlow;
 
 constexpr int alarm_tag = 0;
+
+constexpr const char* not_all_come = "not all ranks have come to an exchange with helpers";
+constexpr const char* exchange_failed = "an earlier exchange failed";
 
 /// What helpers are told of an exchange. Nothing: they are released.
 struct Command {
@@ -69,16 +79,21 @@ struct HelperRanks::State {
     int lead = 0;  ///< the first rank that does not help
     std::vector<int> helpers;
     std::vector<std::string> machines;
+    std::shared_ptr<RankWatch> watch;  ///< of `others`
     const char* ended = nullptr;
+    MadeHere made;
 
+    ~State() { abandon(); }
     void open();
     void check(bool of_helper, const char* call) const;
+    AgreedFlows agree(const std::function<PlannedCall()>& prepare);
     Moved move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                const ExchangeOptions& how);
     /// While one exists, a wait ends by TimedOut when another rank has given up.
     progress::Lookout alarmed() const;
     void close();
-    void lose();
+    void lose(const char* why);
+    void abandon() noexcept;
 };
 
 void HelperRanks::State::open() {
@@ -99,6 +114,7 @@ void HelperRanks::State::open() {
     if (!all.serial()) {
         others = all.split(helps ? 1 : 0, all.rank());
         alarm = all.split(0, all.rank());
+        watch = helps ? nullptr : RankWatch::of(others);
     }
 }
 
@@ -116,17 +132,58 @@ void HelperRanks::State::check(bool of_helper, const char* call) const {
     }
 }
 
+/// Of the ranks that do not help. What one of them has said wrongly is thrown on all of these, and
+/// helpers hear nothing of it; after anything else there is no further exchange.
+AgreedFlows HelperRanks::State::agree(const std::function<PlannedCall()>& prepare) {
+    PlannedCall call;
+    std::exception_ptr wrong;
+    try {
+        call = prepare();
+    } catch (...) {
+        wrong = std::current_exception();
+    }
+    const WatchedTask task(watch, RankWatch::kept_limit(call.how.stall_timeout_s), "the exchange");
+    const auto said = [&] {
+        if (wrong) {
+            std::rethrow_exception(wrong);
+        }
+        return std::move(call);
+    };
+    try {
+        return task.during([&] {
+            const progress::Lookout until_alarm = alarmed();
+            return agree_on_flows({others, all.rank(), all.size(), helpers, machines}, said);
+        });
+    } catch (const InvalidArgument&) {
+        if (task.ended()) {
+            lose(exchange_failed);
+        }
+        throw;
+    } catch (...) {
+        if (others.size() > 1 && !mpi::was_agreed(std::current_exception(), others.size())) {
+            lose(exchange_failed);
+        }
+        throw;
+    }
+}
+
 /// The same on helpers and on others.
 Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                                const ExchangeOptions& how) {
-    Moved moved = PreparedExchange(all, flows, {outgoing.begin(), outgoing.end()}, how,
-                                   PreparedExchange::Agreed::Already)
-                      .run();
+    std::optional<PreparedExchange> prepared;
+    {
+        const progress::Lookout until_alarm = alarmed();
+        const progress::Lookout limited(progress::time_limit(how.stall_timeout_s, not_all_come));
+        prepared.emplace(all, flows, std::vector(outgoing.begin(), outgoing.end()), how,
+                         PreparedExchange::Agreed::Already);
+    }
+    Moved moved = prepared->run();
+    prepared.reset();
     const bool windows = std::any_of(flows.begin(), flows.end(),
                                      [](const RankFlow& flow) { return !flow.direct(); });
     // Another rank may fail after all that is this one's has moved.
     const progress::Lookout until_alarm = alarmed();
-    if (windows && all.any(moved.leaves_messages)) {
+    if (windows && leaves_messages(all, moved, how.stall_timeout_s)) {
         mpi::Comm fresh = all.split(0, all.rank());
         all.abandon();
         all = std::move(fresh);
@@ -150,8 +207,8 @@ void HelperRanks::State::close() {
     all.close();
 }
 
-void HelperRanks::State::lose() {
-    ended = "an earlier exchange failed";
+void HelperRanks::State::lose(const char* why) {
+    ended = why;
     for (int rank = 0; rank < alarm.size(); ++rank) {
         if (rank != alarm.rank() && !alarm.serial()) {
             alarm.isend(Bytes(), rank, alarm_tag).abandon();
@@ -162,16 +219,26 @@ void HelperRanks::State::lose() {
     all.abandon();
 }
 
+void HelperRanks::State::abandon() noexcept {
+    if (ended != nullptr || made.inherited() || !mpi::running()) {
+        return;
+    }
+    try {
+        lose("they were given up");
+    } catch (...) {  // the others may wait then
+    }
+}
+
 HelperRanks::HelperRanks(mpi::Comm comm, bool helps) : state_(new State) {
     state_->all = std::move(comm);
     state_->helps = helps;
     try {
         state_->open();
     } catch (const InvalidArgument&) {
-        state_->all.close();  // the same on all ranks
+        state_->close();  // the same on all ranks
         throw;
     } catch (...) {
-        state_->lose();
+        state_->lose("they were not made");
         throw;
     }
 }
@@ -202,7 +269,7 @@ std::uint64_t HelperRanks::serve() {
             state.move(command.flows, std::vector<Outgoing>(command.flows.size()), command.how);
         }
     } catch (...) {
-        state.lose();
+        state.lose(exchange_failed);
         throw;
     }
 }
@@ -210,14 +277,18 @@ std::uint64_t HelperRanks::serve() {
 Exchanged HelperRanks::exchange(const std::function<PlannedCall()>& prepare) {
     State& state = *state_;
     state.check(false, "exchange");
-    AgreedFlows agreed = agree_on_flows(
-        {state.others, state.all.rank(), state.all.size(), state.helpers, state.machines}, prepare);
+    AgreedFlows agreed = state.agree(prepare);
     try {
-        state.all.bcast(bytes_of(agreed.flows, agreed.call.how), state.lead);
+        {
+            const progress::Lookout until_alarm = state.alarmed();
+            const progress::Lookout limited(
+                progress::time_limit(agreed.call.how.stall_timeout_s, not_all_come));
+            state.all.bcast(bytes_of(agreed.flows, agreed.call.how), state.lead);
+        }
         return {state.move(agreed.flows, agreed.call.outgoing, agreed.call.how),
                 std::move(agreed.warning)};
     } catch (...) {
-        state.lose();
+        state.lose(exchange_failed);
         throw;
     }
 }
@@ -228,8 +299,18 @@ void HelperRanks::release() {
         return;
     }
     state.check(false, "release");
-    state.all.bcast({}, state.lead);
+    try {
+        const progress::Lookout until_alarm = state.alarmed();
+        state.all.bcast({}, state.lead);
+    } catch (...) {
+        state.lose("a helper has given up");
+        throw;
+    }
     state.close();
+}
+
+void HelperRanks::abandon() noexcept {
+    state_->abandon();
 }
 
 }  // namespace fluvial::move

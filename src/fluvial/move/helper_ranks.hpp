@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Helper ranks: they do nothing but pass on what others exchange.
 ///
-/// | event                   | other ranks                        | helpers                     |
-/// |-------------------------|------------------------------------|-----------------------------|
-/// | an exchange begins      | agree among themselves             | sleep in serve()            |
-/// | they have agreed        | the first one sends all the flows  | learn who sends what to     |
-/// |                         |                                    | whom                        |
-/// | one of them is wrong    | the same error on all of them      | hear nothing of it          |
-/// | the data moves          | as move::exchange                  | are proxies                 |
-/// | a path was given up     | all go on with another communicator, without old messages         ||
-/// | they release            | the first one says so              | serve() returns             |
-/// | nothing moves in time   | TimedOut; they tell the helpers    | TimedOut                    |
+/// | event                         | other ranks                        | helpers                |
+/// |-------------------------------|------------------------------------|------------------------|
+/// | an exchange begins            | agree among themselves             | sleep in serve()       |
+/// | they have agreed              | the first one sends all the flows  | learn who sends what   |
+/// |                               |                                    | to whom                |
+/// | one of them is wrong          | the same error on all of them      | hear nothing of it     |
+/// | one dies, or is stopped, and  | as in exchange_over_kept()         | TimedOut               |
+/// | they have not agreed          |                                    |                        |
+/// | a helper does not come        | TimedOut, after stall_timeout_s    |                        |
+/// | the data moves                | as move::exchange                  | are proxies            |
+/// | a path was given up           | all go on with another communicator, without old messages  ||
+/// | they release                  | the first one says so              | serve() returns        |
+/// | nothing moves in time         | TimedOut; they tell the helpers    | TimedOut               |
+/// | this ends on one rank without | TimedOut in the exchange under way | TimedOut               |
+/// | release(), or by an error     | or the next one                    |                        |
 #pragma once
 
 #include <cstdint>
@@ -24,11 +29,13 @@
 
 namespace fluvial::move {
 
-/// Move-only; owns its communicator until release() or the end of serve().
+/// Move-only; owns its communicator until release() or the end of serve(). The others are told
+/// where it goes before that.
 class HelperRanks {
   public:
-    /// `helps` on the ranks that are to help; one or more do not. Collective, blocking: a split and
-    /// an allgather of the names of machines. Throws InvalidArgument on all ranks where all help.
+    /// `helps` on the ranks that are to help; one or more do not. Collective, blocking: two splits,
+    /// an allgather of the names of machines, and a RankWatch of the others. Throws InvalidArgument
+    /// on all ranks where all help.
     HelperRanks(mpi::Comm comm, bool helps);
     ~HelperRanks();
     HelperRanks(HelperRanks&&) noexcept;
@@ -39,7 +46,7 @@ class HelperRanks {
 
     /// On helpers alone: passes on what the others exchange, until they release. Blocking; the rank
     /// sleeps while there is nothing to do, and serves no streams. How many exchanges there were.
-    /// Throws as move::exchange does.
+    /// Throws as move::exchange does, and TimedOut where another rank has given up.
     std::uint64_t serve();
     /// On the other ranks alone: as move::exchange, whose ranks are those of the communicator. On a
     /// host that has helpers the first of them is the proxy; flows begin and end at the first rank
@@ -48,6 +55,9 @@ class HelperRanks {
     /// On the other ranks alone: ends serve() on the helpers. Collective with them, blocking. A
     /// second call does nothing.
     void release();
+    /// On any rank, for one that leaves by an error: the others are told, and do not wait for it.
+    /// Nothing where they were released. Local.
+    void abandon() noexcept;
 
   private:
     struct State;

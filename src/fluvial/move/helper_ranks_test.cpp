@@ -2,6 +2,7 @@
 #include "fluvial/move/helper_ranks.hpp"
 
 #include <numeric>
+#include <optional>
 
 #include <doctest/doctest.h>
 
@@ -121,4 +122,42 @@ TEST_CASE("a helper whose exchange does not go on is told so in time") {
                              doctest::Contains("an earlier exchange failed"), InvalidArgument);
     }
     world().barrier();
+}
+
+TEST_CASE("a helper that left without a word is an error on those that exchange") {
+    std::optional<HelperRanks> helpers(std::in_place, own_comm(), world_rank() > 1);
+    if (helpers->helps()) {
+        helpers.reset();
+    } else {
+        CHECK_THROWS_WITH_AS(OneFlow(50'000).exchange(*helpers),
+                             doctest::Contains("another rank of the exchange has given up"),
+                             TimedOut);
+        CHECK_THROWS_WITH_AS(OneFlow(50'000).exchange(*helpers),
+                             doctest::Contains("an earlier exchange failed"), InvalidArgument);
+    }
+    world().barrier();
+}
+
+TEST_CASE("those that exchange and leave without a release are an error on helpers") {
+    std::optional<HelperRanks> helpers(std::in_place, own_comm(), world_rank() > 1);
+    if (helpers->helps()) {
+        CHECK_THROWS_WITH_AS(helpers->serve(),
+                             doctest::Contains("another rank of the exchange has given up"),
+                             TimedOut);
+    } else {
+        OneFlow(50'000).exchange(*helpers);
+        helpers.reset();
+    }
+    world().barrier();
+}
+
+TEST_CASE("a helper that does not serve is an error in time") {
+    HelperRanks helpers(own_comm(), world_rank() > 1);
+    if (!helpers.helps()) {
+        CHECK_THROWS_AS(OneFlow(50'000).exchange(helpers, {.stall_timeout_s = 0.3}), TimedOut);
+    }
+    world().barrier();
+    if (helpers.helps()) {
+        CHECK_THROWS_AS(helpers.serve(), TimedOut);
+    }
 }
