@@ -274,6 +274,13 @@ class test_a_rank_that_fails_between_two_agreements_of_a_step_is_an_error_in_tim
         assert jobs.finish()["job"] == [("SystemError", 2), ("TimedOut", 2), ("TimedOut", 2)]
 
 
+def test_a_dtype_of_another_byte_order_is_refused():
+    other = np.dtype("f8").newbyteorder("S")
+    native = np.dtype("f8").str
+    with pytest.raises(fl.InvalidArgument, match=f"got '{other.str}'; allowed: '{native}'"):
+        fl.route.Redistribution(None, 3, other, has=[(0, 3)], wants=[(0, 3)])
+
+
 def test_alone_it_copies():
     field = np.arange(24).reshape(2, 3, 4)
     with fl.route.Redistribution(

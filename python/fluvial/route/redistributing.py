@@ -49,7 +49,7 @@ class Redistribution:
         An mpi4py communicator with the ranks of both groups. None: this process alone. Ranks that
         declare nothing must call as well: they may be proxies.
     shape, dtype
-        Of the global array, the same on all ranks.
+        Of the global array, the same on all ranks; in the byte order of the machine.
     has, wants
         Boxes of this rank: a list of (offset, extent), of any number and size, or none. No element
         is on two ranks. Several ranks may want the same one, such as a halo.
@@ -107,7 +107,7 @@ class Redistribution:
         wanted: list[tuple[int, ...]] = []
 
         def prepare() -> tuple[object, ...]:
-            kind = to_dtype(dtype)
+            kind = _to_native_dtype(dtype)
             boxes = to_boxes(wants, "wants")
             wanted.extend(extent for _, extent in boxes)
             return (
@@ -218,6 +218,16 @@ class Redistribution:
 
     def __repr__(self) -> str:
         return f"<fluvial.route.Redistribution, {len(self.flows)} flows>"
+
+
+def _to_native_dtype(dtype: npt.DTypeLike) -> np.dtype:
+    kind = to_dtype(dtype)
+    if not kind.isnative:
+        raise InvalidArgument(
+            f"dtype has another byte order than this machine: got {kind.str!r}; allowed: "
+            f"{kind.newbyteorder('=').str!r}. Move array.astype({kind.newbyteorder('=').str!r})"
+        )
+    return kind
 
 
 def to_boxes(boxes: object, what: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
