@@ -152,12 +152,13 @@ class Transfers:
 
     def _told(self, host: int, found: np.ndarray) -> np.ndarray:
         """Return what `host` has found, on host 0's rank; all ranks are done then."""
+        # Transfers of others fit in here: of one host with all the rest, several times.
+        limit = self._timeout + (20 + 3 * _TRIES * self.hosts) * self._seconds
         if host != 0 and self._host == host:
             self._finish(self._comm.Isend(found, self._rank_of[0], _RATE))
         elif host != 0 and self._host == 0:
-            self._finish(self._comm.Irecv(found, self._rank_of[host], _RATE))
-        # Some transfers of others fit in here.
-        self._finish(self._comm.Ibarrier(), self._timeout + 20 * self._seconds)
+            self._finish(self._comm.Irecv(found, self._rank_of[host], _RATE), limit)
+        self._finish(self._comm.Ibarrier(), limit)
         return found
 
     def _finish(self, request: MPI.Request, timeout: float | None = None) -> None:
