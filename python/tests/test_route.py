@@ -3,6 +3,7 @@
 
 import json
 import random
+import threading
 
 import pytest
 
@@ -173,3 +174,26 @@ def test_a_damaged_file_is_named_with_the_place(tmp_path):
         fl.route.topology(path)
     with pytest.raises(fl.InvalidArgument, match="may be read"):
         fl.route.topology(tmp_path)
+
+
+class Held(dict):
+    """Flows that are known only when an event says so."""
+
+    def __init__(self, flows, known):
+        super().__init__(flows)
+        self._known = known
+
+    def items(self):
+        self._known.wait()
+        return super().items()
+
+
+def test_a_wait_without_an_end_ends_with_the_exchange():
+    known = threading.Event()
+    moving = fl.route.begin(None, fl.route.plan("torus:4", [(0, 0)]), Held({0: b"abc"}, known))
+    with pytest.raises(fl.TimedOut, match="not at its end"):
+        moving.wait(0)
+    with pytest.raises(fl.InvalidArgument, match="timeout is out of range"):
+        moving.wait(-1)
+    threading.Timer(0.1, known.set).start()
+    assert moving.wait(float("inf"))[0].tobytes() == b"abc"

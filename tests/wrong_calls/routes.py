@@ -39,6 +39,7 @@ def routes(folder: pathlib.Path) -> list[Call]:
     }
     made = fl.route.Redistribution(None, 3, "f8", has=[(0, 3)], wants=[(1, 2)])
     step = {"arrays": [[1.0, 2.0, 3.0]], "out": [np.zeros(2)]}
+    moving = fl.route.begin(None, alone["plan"], alone["data"])
     flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
     return [
         Call("route.topology", fl.route.topology, {"text": "torus:4x4"}),
@@ -61,6 +62,8 @@ def routes(folder: pathlib.Path) -> list[Call]:
             {"network": net, "data": {0: 5, 1: 7}, "sinks": [5, 6]},
         ),
         Call("route.exchange", fl.route.exchange, alone),
+        Call("route.begin", lambda **wrong: fl.route.begin(**wrong).wait(), alone),
+        Call("Moving.wait", moving.wait, {"timeout": 5.0}),
         Call("route.sparse_write", fl.route.sparse_write, write),
         Call("route.Redistribution", fl.route.Redistribution, coupling),
         Call("Redistribution.move", made.move, step),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument, TimedOut
-from ..base.arguments import to_float
+from ..base.arguments import to_wait
 from ..mpi.communicator import Communicator, check_communicator
 from .exchanging import Exchanged, ExchangeOptions, exchange
 from .planning import Plan
@@ -47,7 +47,8 @@ class Moving:
         Parameters
         ----------
         timeout
-            Seconds; without limit unless given. The exchange goes on after a `TimedOut` of this.
+            Seconds, 0 or more; without limit unless given. The exchange goes on after a `TimedOut`
+            of this.
 
         Raises
         ------
@@ -56,7 +57,7 @@ class Moving:
         InvalidArgument, TimedOut, DamagedMessage
             As `exchange`.
         """
-        self._thread.join(None if timeout is None else max(0.0, to_float(timeout, "timeout")))
+        self._thread.join(to_wait(timeout, "timeout"))
         if self._thread.is_alive():
             raise TimedOut(
                 f"an exchange is not at its end in time: got {timeout} s. Wait for it again"
