@@ -5,6 +5,7 @@ import json
 import random
 import threading
 
+import numpy as np
 import pytest
 
 import fluvial as fl
@@ -197,3 +198,16 @@ def test_a_wait_without_an_end_ends_with_the_exchange():
         moving.wait(-1)
     threading.Timer(0.1, known.set).start()
     assert moving.wait(float("inf"))[0].tobytes() == b"abc"
+
+
+def test_elements_are_sent_and_written_row_by_row(tmp_path):
+    plan = fl.route.plan("torus:4", [(0, 0)])
+    rows = np.arange(24, dtype="i4").reshape(2, 3, 4)
+    columns = np.asfortranarray(rows)
+    wide = np.zeros((4, 6, 8), "i4")[::2, ::2, ::2]
+    wide[...] = rows
+    for array in (rows, columns, wide, memoryview(rows), memoryview(columns), memoryview(wide)):
+        found = fl.route.exchange(None, plan, {0: array})[0]
+        assert found.tobytes() == rows.tobytes()
+        fl.route.sparse_write(None, tmp_path / "file", {0: array})
+        assert (tmp_path / "file").read_bytes() == rows.tobytes()

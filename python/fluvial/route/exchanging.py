@@ -124,7 +124,9 @@ def exchange(
         of its last.
     data
         Of each flow that begins on this rank, by its position in ``plan.flows``: an array, whose
-        elements are sent as they lie in memory. Sizes may differ from what was planned for.
+        elements are sent row by row, the last axis fastest, as ``tobytes()`` has them. An array
+        that lies otherwise in memory, such as one in Fortran order, is copied first. Sizes may
+        differ from what was planned for.
     paths, window
         Of each flow: so many paths, and bytes of a window; chosen by the model unless given. The
         same on all ranks.
@@ -154,8 +156,9 @@ def exchange(
     Raises
     ------
     InvalidArgument
-        On all ranks: their networks, plans or options differ, the data of a flow is missing or on another rank, a flow
-        begins or ends at a host without ranks, or with `strict` a rank runs elsewhere.
+        On all ranks: their networks, plans or options differ, the data of a flow is missing or on
+        another rank, a flow begins or ends at a host without ranks, or with `strict` a rank runs
+        elsewhere.
     TimedOut
         Nothing has moved for `stall_timeout`; the exchange is lost, and where it was one of direct
         messages `comm` takes no further one: go on with ``comm.Dup()``.
@@ -267,9 +270,9 @@ def _to_limit(value: float, name: str) -> float:
 
 
 def to_bytes(array: npt.ArrayLike) -> np.ndarray:
-    """Return the elements of an array as they lie in memory."""
-    if isinstance(array, memoryview) and not array.contiguous:
-        array = bytes(array)
+    """Return the elements of an array row by row; without a copy where they lie so in memory."""
+    if isinstance(array, memoryview) and not array.c_contiguous:
+        array = array.tobytes()
     if isinstance(array, bytes | bytearray | memoryview):
         array = np.frombuffer(array, np.uint8)
     values = to_array(array, "data")

@@ -30,7 +30,7 @@ def send(
     comm, plan
         As in `exchange`; the plan has one flow.
     data
-        An array, whose elements are sent as they lie in memory.
+        An array, whose elements are sent row by row, as in `exchange`.
     **options
         `paths`, `window`, `costs`, `stall_timeout`, `reroute_after`, `checksum` and `strict`, as in
         `exchange`.
@@ -73,7 +73,7 @@ def recv(
     dtype: npt.DTypeLike = np.uint8,
     **options: Unpack[ExchangeOptions],
 ) -> np.ndarray:
-    """Return the array that the first rank of a plan's flow sends, as one of a dimension.
+    """Return the elements that the first rank of a plan's flow sends, as an array of one dimension.
 
     Collective over `comm`, blocking: as `send`.
 

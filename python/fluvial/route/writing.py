@@ -63,8 +63,8 @@ def sparse_write(
     file
         Its path, the same on all ranks, which must reach it.
     data
-        By the byte of the file where each begins: arrays, whose elements are written as they lie in
-        memory. No byte may come twice, nor from two ranks.
+        By the byte of the file where each begins: arrays, whose elements are written row by row,
+        the last axis fastest, as ``tofile()`` does. No byte may come twice, nor from two ranks.
     writers
         How many ranks write; one for each host unless given. Of a host, those with most data.
     align
