@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Data along the paths of a plan, with helper ranks or without.
+#include <algorithm>
+#include <exception>
+#include <functional>
 #include <optional>
 
 #include <nanobind/ndarray.h>
@@ -10,6 +13,7 @@
 #include "arguments.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
+#include "fluvial/base/assert.hpp"
 #include "fluvial/move/helper_ranks.hpp"
 #include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/move/rank_watch.hpp"
@@ -96,6 +100,34 @@ nb::tuple exchange_routes(std::optional<long> handle, double limit_s, const nb::
     return to_tuple(exchanged, rank == 0);
 }
 
+/// The largest of each of `count` numbers that ranks have; `prepare` returns this rank's. What it
+/// raises on one rank is raised on all.
+std::vector<Index> largest_of_each(std::optional<long> handle, double limit_s, std::size_t count,
+                                   const nb::callable& prepare) {
+    const nb::gil_scoped_release release;
+    const move::WatchedTask task(handle ? move::RankWatch::of(*handle) : nullptr,
+                                 move::RankWatch::kept_limit(limit_s), "the exchange");
+    return task.during([&] {
+        const auto comm = handle ? mpi::kept_duplicate(*handle) : std::make_shared<mpi::Comm>();
+        std::vector<Index> opposites(count, 0);
+        const auto own = [&] {
+            const auto said = with_python([&] { return nb::cast<std::vector<Index>>(prepare()); });
+            FLUVIAL_ASSERT(said.size() == count);
+            std::ranges::transform(said, opposites.begin(), std::negate());
+        };
+        try {
+            mpi::agree_on(*comm, own, [](Terms&) {}, opposites);
+        } catch (...) {
+            if (comm->size() > 1 && !mpi::was_agreed(std::current_exception(), comm->size())) {
+                mpi::lose(*comm);
+            }
+            throw;
+        }
+        std::ranges::transform(opposites, opposites.begin(), std::negate());
+        return opposites;
+    });
+}
+
 nb::tuple exchange_with_helpers(move::HelperRanks& helpers, const nb::callable& prepare,
                                 bool warns) {
     std::shared_ptr<nb::object> plan;
@@ -122,6 +154,8 @@ move::HelperRanks make_helpers(std::optional<long> handle, const nb::callable& p
 void bind_exchange(nb::module_& m) {
     m.def("exchange_routes", exchange_routes, "comm"_a.none(), "limit_s"_a, "prepare"_a,
           "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
+    m.def("largest_of_each", largest_of_each, "comm"_a.none(), "limit_s"_a, "count"_a, "prepare"_a,
+          "Of each of so many numbers that ranks have. Collective.");
     nb::class_<move::HelperRanks>(m, "HelperRanks", "Ranks that pass on what others exchange.")
         .def("helps", &move::HelperRanks::helps)
         .def("ranks",

@@ -11,14 +11,16 @@ from typing import NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import wrong_type
-from ..mpi.communicator import Communicator, check_communicator
-from .exchanging import Exchanged, MovingOptions, exchange, to_bytes
+from ..base.arguments import to_mapping, wrong_type
+from ..mpi.communicator import Communicator, handle_of
+from .exchanging import Exchanged, MovingOptions, exchange, limit_or_default, to_bytes
 from .planning import Plan
 
 _DIRECT_BYTES = 8192
 _WINDOW_MIN, _WINDOW_MAX = 2**10, 2**20
+_NEVER_NS = 2**62
 _BETTER = 0.98
 """A choice replaces another one if it takes so much of its time, or less: noise does not."""
 
@@ -98,7 +100,8 @@ class Tuner:
 
     It begins with the choice of the model. Each exchange is timed, and one with another choice is
     tried until none near the best is faster; what was found is kept for messages of the same size,
-    up to a factor of two. Messages of 8 KiB or less go direct.
+    up to a factor of two. How long an exchange took on other ranks, the next one learns. Messages
+    of 8 KiB or less go direct.
 
     Parameters
     ----------
@@ -126,6 +129,8 @@ class Tuner:
         self._plan = plan
         self._costs = costs
         self._searches: dict[int, Search] = {}
+        self._last: tuple[int, Choice, int] | None = None
+        """Size, choice and nanoseconds of the last exchange, of which nothing is learned yet."""
         self._known = {size: Choice(*found) for size, found in (known or {}).items()}
 
     @property
@@ -147,26 +152,61 @@ class Tuner:
     ) -> Exchanged:
         """Move the flows of the plan as `fl.route.exchange`, and learn from it. Collective.
 
-        Beside what that does, two allreduces: of the bytes of the largest flow, and of the seconds
-        that it took the slowest rank. `paths` and `window` are not options of it.
+        Beside what that does, an allreduce: of the bytes of the largest flow, and of how long the
+        slowest rank took for the exchange before. `paths` and `window` are not options of it.
+
+        Raises
+        ------
+        InvalidArgument
+            On all ranks: one has passed `paths` or `window`; and as `fl.route.exchange`.
         """
-        if options.keys() & {"paths", "window"}:
-            raise InvalidArgument(
-                "paths and window are what a tuner chooses: got them as options. Call "
-                "fl.route.exchange to choose them yourself"
-            )
-        given = {flow: to_bytes(array) for flow, array in (data or {}).items()}
-        size = _most(comm, max((array.size for array in given.values()), default=0))
+        given: dict[int, np.ndarray] = {}
+
+        def prepare() -> list[int]:
+            if options.keys() & {"paths", "window"}:
+                raise InvalidArgument(
+                    "paths and window are what a tuner chooses: got them as options. Call "
+                    "fl.route.exchange to choose them yourself"
+                )
+            arrays = to_mapping(data, "data", "a dict of arrays by flow")
+            given.update((flow, to_bytes(array)) for flow, array in arrays.items())
+            largest = max((array.size for array in given.values()), default=0)
+            return [largest, 0 if self._last is None else self._last[2]]
+
+        limit = limit_or_default(options.get("stall_timeout", 300.0))
+        size, nanoseconds = _core.largest_of_each(handle_of(comm), limit, 2, prepare)
+        self._learn(nanoseconds)
         if size <= _DIRECT_BYTES or not self._paths_max():
             return exchange(comm, self._plan, given, costs=self._costs, **options)
-        choice = self.choice(int(size))
-        begin = time.perf_counter()
-        moved = exchange(
-            comm, self._plan, given, paths=choice.paths, window=choice.window, **options
-        )
-        seconds = _most(comm, time.perf_counter() - begin)
-        if _bucket(int(size)) not in self._known:
-            self._search(_bucket(int(size))).learn(choice, seconds)
+        return self._timed(comm, given, _bucket(size), options)
+
+    def _learn(self, nanoseconds: int) -> None:
+        """Take in how long the last exchange took on the slowest rank."""
+        if self._last is not None:
+            bucket, choice, _ = self._last
+            self._search(bucket).learn(choice, nanoseconds * 1e-9)
+            self._last = None
+
+    def _timed(
+        self,
+        comm: Communicator | None,
+        given: dict[int, np.ndarray],
+        bucket: int,
+        options: MovingOptions,
+    ) -> Exchanged:
+        choice = self.choice(bucket)
+        # All ranks have tried it, and learn the same, also where it fails on one of them.
+        self._last = bucket, choice, _NEVER_NS
+        begin = time.perf_counter_ns()
+        try:
+            moved = exchange(
+                comm, self._plan, given, paths=choice.paths, window=choice.window, **options
+            )
+        except InvalidArgument:  # on all ranks, before anything moved
+            self._last = None
+            raise
+        took = time.perf_counter_ns() - begin
+        self._last = None if bucket in self._known else (bucket, choice, took)
         return moved
 
     def _paths_max(self) -> int:
@@ -184,14 +224,3 @@ class Tuner:
 def _bucket(size: int) -> int:
     """Return the power of two that is nearest by ratio."""
     return 1 << round(math.log2(max(1, size)))
-
-
-def _most(comm: Communicator | None, value: float) -> float:
-    if comm is None:
-        return value
-    check_communicator(comm)
-    from mpi4py import MPI
-
-    most = np.zeros(1)
-    comm.Allreduce(np.array([value], "f8"), most, MPI.MAX)
-    return float(most[0])
