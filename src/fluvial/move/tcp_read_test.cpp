@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/tcp_read.hpp"
 
+#include <limits>
 #include <optional>
 
 #include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/move/connection_fixture.hpp"
@@ -259,5 +263,17 @@ TEST_CASE("a message that is changed, repeated or left out on its way ends the c
         CHECK(next_message(left.client, left.server) == Bytes(10, std::byte{1}));
         CHECK_THROWS_WITH_AS(next_message(left.client, left.server),
                              doctest::Contains("changed on its way"), Error);
+    }
+}
+
+TEST_CASE("a connection takes any time to be given up after") {
+    const Sockets sockets;
+    for (const auto& [seconds, milliseconds] :
+         {std::pair(60.0, 60'000), std::pair(4e7, std::numeric_limits<int>::max())}) {
+        sockets.client.give_up_after(seconds);
+        int set = 0;
+        socklen_t bytes = sizeof set;
+        ::getsockopt(sockets.client.descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &set, &bytes);
+        CHECK(set == milliseconds);
     }
 }

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -185,7 +186,9 @@ std::size_t TcpSocket::write_some(std::span<const std::span<const std::byte>> pa
 }
 
 void TcpSocket::give_up_after(double seconds) const {
-    set(descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(seconds * 1000));
+    const double most = std::numeric_limits<int>::max();
+    set(descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT,
+        static_cast<int>(std::min(seconds * 1000, most)));
 }
 
 double TcpSocket::round_trip_s() const {
