@@ -7,11 +7,11 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/slot_state.hpp"
 
 namespace fluvial::stage {
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
 /// A process that was given a cell takes its alive lock within microseconds, unless it died.
 constexpr std::int64_t joining_ns_max = 5'000'000'000;
 
@@ -91,8 +91,7 @@ void look_after_reader(const ControlBlock& control, int index) {
     const auto& header = control.header();
     if (cell.state == MemberState::Active && silent > header.stall_timeout_s &&
         header.on_stalled_reader == StalledPolicy::Evict &&
-        control.group(static_cast<int>(cell.group)).state == GroupState::Active &&
-        control.group(static_cast<int>(cell.group)).observes == 0) {
+        subscribed(control.group(static_cast<int>(cell.group)))) {
         end_group(control, static_cast<int>(cell.group), GroupState::Evicted,
                   text("rank ", cell.rank, " (process ", cell.pid, ") gave no heartbeat for ",
                        silent, " s, more than stall_timeout=", header.stall_timeout_s, " s"));

@@ -8,6 +8,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/stream_end.hpp"
 #include "fluvial/stage/stream_fixture.hpp"
 
 using namespace fluvial;
@@ -212,6 +213,31 @@ TEST_CASE(
     CHECK(s.control.slots()[held].state.load() == SlotState::Free);
     reap(s.control);
     CHECK(s.counters().groups_evicted == 1);
+}
+
+TEST_CASE("a job of which a rank falls silent while it opens loses its place, too") {
+    Stream s({.queue_steps = 2, .stall_timeout_s = 0.2});
+    const int group = open_group(s.control, 2, {Start::Oldest, 0});
+    const int cell = open_reader(s.control, group, 0, 1000);
+    const Alive first = alive(s, cell);
+    activate_reader(s.control, cell);
+    s.write(0);
+    s.write(1);
+    reap(s.control);
+    CHECK_FALSE(admit(s.control, 2).has_value());  // of the job, whose other rank may come
+    CHECK(describe_holders(s.control).find("2 ranks, of which 1 have come so far) waits for") !=
+          std::string::npos);
+    fall_silent(s, cell, 60);
+    reap(s.control);
+    CHECK(s.group_of(cell).state == GroupState::Evicted);
+    CHECK(s.counters().groups_evicted == 1);
+    CHECK(s.write(2));
+    // The other rank comes after all: it learns that the job has no place any more.
+    const int late = open_reader(s.control, group, 1, 1001);
+    const Alive second = alive(s, late);
+    activate_reader(s.control, late);
+    CHECK(s.group_of(cell).state == GroupState::Evicted);
+    CHECK_THROWS_AS(at_end(s.control, late, 10), PeerStalled);
 }
 
 TEST_CASE("a silent reader that the writer is to wait for keeps its place") {

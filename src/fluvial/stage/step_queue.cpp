@@ -342,9 +342,11 @@ std::string describe_holders(const ControlBlock& control) {
              bytes_in_use(control), " bytes in use (limit ", control.header().queue_bytes, ")");
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        if (group.state == GroupState::Active && group.observes == 0) {
-            out +=
-                text("; reader ", g, " (", group.size, " ranks) waits for step ", group.next_step);
+        if (subscribed(group)) {
+            const bool joins = group.state == GroupState::Joining;
+            out += text("; reader ", g, " (", group.size, " ranks",
+                        joins ? text(", of which ", group.joined, " have come so far") : "",
+                        ") waits for step ", group.next_step);
         }
     }
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
