@@ -203,6 +203,76 @@ TEST_CASE("a reader elsewhere says what it likes, and the writer's host goes on"
     CHECK(is_of(move::next_message(reader, reader), FromWriter::Step, 9));
 }
 
+TEST_CASE("many readers that connect at once are all let in") {
+    ServingHost host;
+    constexpr std::size_t readers = 128;
+    std::vector<move::SecureConnection> all;
+    for (std::size_t i = 0; i < readers; ++i) {
+        all.emplace_back(move::TcpSocket::begin(host.contact.endpoints.at(0)), host.contact.key,
+                         move::SecureConnection::Side::Client);
+    }
+    std::size_t in = 0, sent_away = 0;
+    const Deadline deadline(20);
+    while (!all.empty() && !deadline.passed()) {
+        std::erase_if(all, [&](move::SecureConnection& one) {
+            try {
+                one.flush();
+                const bool was_proven = one.proven();
+                const bool answered = one.take().has_value();
+                if (one.proven() && !was_proven) {
+                    one.post(encode(AttachMessage{{}, 10, "test", "node17"}));
+                    one.flush();
+                }
+                in += answered ? 1 : 0;
+                return answered;
+            } catch (const PeerLost&) {
+                ++sent_away;
+                return true;
+            }
+        });
+    }
+    CHECK(in + sent_away == readers);
+    CHECK(sent_away < 8);  // none but where this process had no core for long
+}
+
+TEST_CASE("connections that prove nothing keep a reader waiting for a moment only") {
+    ServingHost host;
+    std::vector<move::TcpSocket> silent;
+    for (int i = 0; i < 100; ++i) {
+        silent.push_back(move::TcpSocket::begin(host.contact.endpoints.at(0)));
+    }
+    const std::int64_t begin_ns = now_ns();
+    CHECK_NOTHROW(host.attach());
+    CHECK(now_ns() - begin_ns < 5'000'000'000);  // at 2 s each 32 it would be 6 s
+}
+
+TEST_CASE("a connection that had to make room for others is tried again") {
+    const Contact contact = new_contact();
+    const move::TcpListener listener({"127.0.0.1"}, 0, 0);
+    std::atomic<bool> over = false;
+    std::thread host([&] {
+        int sent_away = 0;
+        std::optional<move::SecureConnection> connection;
+        while (!over) {
+            if (auto socket = connection ? std::nullopt : listener.accept()) {
+                if (sent_away++ == 3) {
+                    connection.emplace(std::move(*socket), contact.key,
+                                       move::SecureConnection::Side::Server);
+                }
+            }
+            if (connection) {
+                connection->flush();
+                connection->take();
+            }
+        }
+    });
+    std::optional<move::SecureConnection> let_in;
+    const move::Endpoint there{"127.0.0.1", listener.port()};
+    CHECK_NOTHROW(let_in.emplace(connect_to(contact, 10, there, Deadline(10))));
+    over = true;
+    host.join();
+}
+
 TEST_CASE("a host of the writer says what it likes, and a reader has a step, an end or an error") {
     std::mt19937 random(seed);
     const std::size_t end_bytes = message(FromWriter::End, Bearings{}).size();

@@ -14,6 +14,9 @@ namespace {
 /// The time for a connection to one endpoint of several: then the next one is tried.
 constexpr double endpoint_timeout_s = 3;
 
+/// A connection that had to make room for others is tried again after so long.
+constexpr double again_s = 0.02;
+
 constexpr const char* no_answer = "the writer's host did not answer";
 
 /// No connection came about, as opposed to one that has ended.
@@ -22,7 +25,33 @@ class Unreachable : public PeerLost {
     using PeerLost::PeerLost;
 };
 
+move::SecureConnection connect_once(const Contact& contact, double stall_timeout_s,
+                                    const move::Endpoint& endpoint, const Deadline& deadline) {
+    std::string why;
+    auto socket = move::TcpSocket::connect(endpoint, deadline, why);
+    if (!socket) {
+        throw Unreachable(why);
+    }
+    socket->give_up_after(patience_s(stall_timeout_s));
+    move::SecureConnection connection(std::move(*socket), contact.key,
+                                      move::SecureConnection::Side::Client);
+    const auto proven = [&] {
+        connection.flush();
+        if (!connection.proven()) {
+            connection.take();
+        }
+        return connection.proven();
+    };
+    wait_until(proven, deadline, no_answer);
+    return connection;
+}
+
 }  // namespace
+
+void wait_for_room() {
+    const Deadline pause(again_s);
+    wait_until([&] { return pause.passed(); }, "the writer's host had no room for a connection");
+}
 
 double patience_s(double stall_timeout_s) {
     constexpr double least_s = 60;
@@ -42,23 +71,18 @@ Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline)
 
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   const move::Endpoint& endpoint, const Deadline& deadline) {
-    std::string why;
-    auto socket = move::TcpSocket::connect(endpoint, deadline, why);
-    if (!socket) {
-        throw Unreachable(why);
-    }
-    socket->give_up_after(patience_s(stall_timeout_s));
-    move::SecureConnection connection(std::move(*socket), contact.key,
-                                      move::SecureConnection::Side::Client);
-    const auto proven = [&] {
-        connection.flush();
-        if (!connection.proven()) {
-            connection.take();
+    while (true) {
+        try {
+            return connect_once(contact, stall_timeout_s, endpoint, deadline);
+        } catch (const Unreachable&) {
+            throw;
+        } catch (const PeerLost&) {
+            if (deadline.passed()) {
+                throw;
+            }
         }
-        return connection.proven();
-    };
-    wait_until(proven, deadline, no_answer);
-    return connection;
+        wait_for_room();
+    }
 }
 
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,

@@ -96,9 +96,12 @@ double patience_s(double stall_timeout_s);
 /// reached, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   move::Endpoint& found);
-/// The same of one endpoint. Throws PeerLost, TimedOut, Refused.
+/// The same of one endpoint. A connection that ends before the key is proven may have had to make
+/// room for others: it is tried again until the deadline. Throws PeerLost, TimedOut, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   const move::Endpoint& endpoint, const Deadline& deadline);
+/// The pause before that. Waits.
+void wait_for_room();
 /// The message that comes first. Waits. Throws PeerLost, TimedOut.
 Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline);
 

@@ -22,7 +22,9 @@ namespace {
 constexpr int look_ms = 20;
 /// Clients at a time that have not proven to know the key ...
 constexpr std::size_t strangers_max = 32;
-/// ... and for how long each may stay.
+/// ... for how long each may stay, where others wait ...
+constexpr std::int64_t stay_where_full_ns = 200'000'000;
+/// ... and where none does.
 constexpr std::int64_t stay_ns = 2'000'000'000;
 constexpr std::int64_t shortage_pause_ns = 20'000'000;
 /// To send a step to more readers would keep the writer for too long.
@@ -108,10 +110,11 @@ void RemoteService::run() {
     std::unique_lock serving(serving_);
     try {
         while (!stop_) {
-            if (wait(serving)) {
+            const bool some_wait = wait(serving);
+            serve_visitors();  // what has come of them is heard before they make room
+            if (some_wait) {
                 let_in();
             }
-            serve_visitors();
             serve_sessions();
             serve_peers();
             if (draining_) {
@@ -135,7 +138,7 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
         }
     }
     const auto first_listening = static_cast<std::ptrdiff_t>(all.size());
-    if (now_ns() >= accept_again_ns_) {
+    if (may_let_in()) {
         for (const int listening : listener_.descriptors()) {
             all.push_back({listening, POLLIN, 0});
         }
@@ -173,12 +176,22 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
     return std::any_of(all.begin() + first_listening, all.begin() + first_other, ready);
 }
 
+bool RemoteService::oldest_may_go() const {
+    return !visitors_.empty() && now_ns() - visitors_.front().came_ns > stay_where_full_ns;
+}
+
+/// Those beyond wait in the kernel, so that each that is let in has time to prove itself.
+bool RemoteService::may_let_in() const {
+    return now_ns() >= accept_again_ns_ && (visitors_.size() < strangers_max || oldest_may_go());
+}
+
 void RemoteService::let_in() {
-    if (now_ns() < accept_again_ns_) {
-        return;
-    }
     try {
-        while (auto socket = listener_.accept()) {
+        while (may_let_in()) {
+            auto socket = listener_.accept();
+            if (!socket) {
+                return;
+            }
             if (visitors_.size() >= strangers_max) {
                 visitors_.pop_front();
             }
@@ -188,7 +201,7 @@ void RemoteService::let_in() {
         }
     } catch (const SystemError&) {  // no descriptor is free
         accept_again_ns_ = now_ns() + shortage_pause_ns;
-        if (!visitors_.empty()) {
+        if (oldest_may_go()) {
             visitors_.pop_front();
         }
     }
@@ -199,8 +212,8 @@ void RemoteService::serve_visitors() {
         bool over = now_ns() - visitor->came_ns > stay_ns;
         try {
             over = admit(*visitor) || over;
-        } catch (const Error&) {  // it proves nothing, makes no sense, or is gone
-            over = true;
+        } catch (const std::exception&) {  // it proves nothing, makes no sense, is gone, or asks
+            over = true;                   // for more than this process has
         }
         visitor = over ? visitors_.erase(visitor) : std::next(visitor);
     }

@@ -4,7 +4,8 @@
 /// computes, and takes places back when readers go.
 ///
 /// Any process in the network may connect, so the thread waits for no client: few clients that have
-/// not proven to know the key stay, none for long, and the oldest makes room.
+/// not proven to know the key stay, none for long, and the oldest makes room once it has had its
+/// time.
 #pragma once
 
 #include <atomic>
@@ -68,6 +69,8 @@ class RemoteService {
 
     void run();
     bool wait(std::unique_lock<std::mutex>& serving);
+    bool oldest_may_go() const;
+    bool may_let_in() const;
     void let_in();
     void serve_visitors();
     bool admit(Visitor& visitor);
