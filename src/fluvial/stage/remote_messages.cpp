@@ -186,6 +186,13 @@ std::string interface_of_answer(const Bytes& answer) {
     return in.get_string();
 }
 
+Bytes encode(FromWriter what, const Bearings& bearings) {
+    ByteWriter out;
+    out.put(what);
+    out.put(bearings);
+    return out.take();
+}
+
 Bytes encode_failed(const std::string& kind, const std::string& message) {
     ByteWriter out;
     out.put(FromWriter::Failed);

@@ -176,6 +176,7 @@ DataMessage decode_data(ByteReader& in);
 Bytes encode_carries_data(const std::string& interface);
 std::string interface_of_answer(const Bytes& answer);
 Bytes encode_failed(const std::string& kind, const std::string& message);
+Bytes encode(FromWriter what, const Bearings& bearings);
 Bytes encode(const StreamStatus& status);
 StreamStatus decode_status(ByteReader& in);
 

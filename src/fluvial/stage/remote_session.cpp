@@ -84,8 +84,8 @@ std::string RemoteSession::who() const {
 bool RemoteSession::has_all() const {
     const ControlLock lock(control());
     const GroupState state = control().group(place_.group).state;
-    return (ended_ && handed_out_.steps().empty()) || over_ || state == GroupState::Evicted ||
-           state == GroupState::Broken;
+    return observes() || (ended_ && handed_out_.steps().empty()) || over_ ||
+           state == GroupState::Evicted || state == GroupState::Broken;
 }
 
 void RemoteSession::advance(bool heard, bool asked_for_data) {
@@ -183,11 +183,8 @@ void RemoteSession::hear(const Bytes& message) {
             break;
         }
         case FromReader::Beat: {
-            ByteWriter out;
-            out.put(FromWriter::Beat);
             const ControlLock lock(control());
-            out.put(bearings_of(next_index_));
-            connection_.post(out.view());
+            connection_.post(encode(FromWriter::Beat, bearings_of(next_index_)));
             break;
         }
         case FromReader::Leave:
@@ -272,10 +269,7 @@ bool RemoteSession::offer_one() {
     }
     asked_ = 0;
     ended_ = !was_given;
-    ByteWriter out;
-    out.put(ended_ ? FromWriter::End : FromWriter::Gone);
-    out.put(bearings);
-    connection_.post(out.view());
+    connection_.post(encode(ended_ ? FromWriter::End : FromWriter::Gone, bearings));
     return false;
 }
 
@@ -377,8 +371,14 @@ void RemoteSession::hang_up(const std::string& why) {
     }
     try {
         const Failure& failure = control().header().failure;
-        connection_.post(failure.set != 0 ? encode_failed(failure.kind, failure.message)
-                                          : encode_failed("PeerLost", why));
+        if (failure.set != 0) {
+            connection_.post(encode_failed(failure.kind, failure.message));
+        } else if (observes()) {  // nobody has waited for it, and nothing more comes
+            const ControlLock lock(control());
+            connection_.post(encode(FromWriter::End, bearings_of(next_index_)));
+        } else {
+            connection_.post(encode_failed("PeerLost", why));
+        }
         connection_.flush();
     } catch (const Error&) {  // it is gone already
     }

@@ -50,8 +50,8 @@ class RemoteSession final : public move::Exposed {
     bool hand_out();
     /// The reader has gone, or has left.
     bool over() const { return over_; }
-    /// The reader can get nothing more: it was told the end and has given all steps back, or has
-    /// lost its place. Takes the control lock.
+    /// Nothing keeps the writer from ending: the reader was told the end and has given all steps
+    /// back, or has lost its place, or it only looks on. Takes the control lock.
     bool has_all() const;
     /// Tells the reader why nothing follows, as far as that can be sent at once.
     void hang_up(const std::string& why);
@@ -78,6 +78,7 @@ class RemoteSession final : public move::Exposed {
     void post(const StepMessages::Message& message);
     void finish(const DoneStep& done);
     void refuse(const Error& error);
+    bool observes() const { return control().group(place_.group).observes != 0; }
     /// A step that the reader gets whole may leave the queue when it is sent.
     bool gives_back_early() const { return runs_ahead_ && !position_; }
     bool note_sent() { return handed_out_.note_sent(connection_.raw_sent()); }

@@ -225,3 +225,22 @@ TEST_CASE("a step that was another job's before comes again over another connect
     CHECK(static_cast<FromWriter>(move::next_message(second, second).at(0)) == FromWriter::Joined);
     CHECK(next_step(second) == 0);
 }
+
+TEST_CASE("a reader that only looks on holds up no writer that ends, and then gets the end") {
+    auto serving = std::make_unique<Serving>();
+    move::SecureConnection onlooker = serving->connect();
+    AttachRequest request;
+    request.start = Start::Observe;
+    serving->attach(onlooker, request);
+    CHECK(static_cast<FromWriter>(move::next_message(onlooker, onlooker).at(0)) ==
+          FromWriter::Joined);
+    serving->write(count);
+    say(onlooker, FromReader::Next);
+    CHECK(static_cast<FromWriter>(move::next_message(onlooker, onlooker).at(0)) ==
+          FromWriter::Step);
+    serving->write(count);
+    wait_until([&] { return serving->service.waits_for().empty(); }, Deadline(2),
+               "a reader that looks on is waited for");
+    serving.reset();
+    CHECK(static_cast<FromWriter>(move::next_message(onlooker, onlooker).at(0)) == FromWriter::End);
+}
