@@ -2,6 +2,7 @@
 #include "fluvial/move/fabric_read.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,7 @@ class FabricRemoteReader final : public RemoteReader {
     void read(std::span<const RemoteBox> boxes,
               const std::function<void(double silent_s)>& look) override;
     std::string transport() const override { return "libfabric " + provider_; }
+    bool usable() const override { return !broken_; }
 
   private:
     class Answer;
@@ -49,7 +51,7 @@ class FabricRemoteReader final : public RemoteReader {
     SecureConnection connection_;
     progress::SpinFirst spin_first_;
     std::mutex mutex_;
-    bool broken_ = false;  ///< a read ended in the middle
+    std::atomic<bool> broken_ = false;  ///< a read ended in the middle
 };
 
 /// Waits for the answer to a request, and then for the reads.
@@ -104,8 +106,8 @@ class FabricRemoteReader::Answer final : public progress::Waiting {
         }
         back_off.slept();
     }
-    /// The owner has said yes, so that reads may be under way.
-    bool announced() const { return announced_; }
+    /// The owner has said why it gives nothing: then no read is under way.
+    bool refused() const { return refused_; }
 
   private:
     struct Wanted {
@@ -124,7 +126,9 @@ class FabricRemoteReader::Answer final : public progress::Waiting {
         }
         for (std::size_t i = 0; i < places.size(); ++i) {
             wanted_[i].from = places[i];
+        refused_ = true;
             if (endpoint_.registers_local()) {
+        refused_ = false;
                 wanted_[i].registered = endpoint_.register_memory(wanted_[i].to, FI_READ);
             }
         }
@@ -182,8 +186,9 @@ void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
                               const std::function<void(double)>& look) {
     const std::lock_guard lock(mutex_);
     if (broken_) {
-        throw PeerLost("an earlier read by the same endpoint ended in the middle");
+        throw ReaderUsedUp("an earlier read by the same endpoint ended in the middle");
     }
+    bool refused_ = false;
     ByteWriter message;
     message.put(Says::Wants);
     const Bytes request = encode_request(boxes);
@@ -197,17 +202,13 @@ void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
         }
     };
     const std::unique_ptr<FabricEndpoint, decltype(end_reads)> guard(endpoint_.get(), end_reads);
-    broken_ = true;
     progress::BackOff back_off;
     try {
         progress::wait(answer, back_off);
-    } catch (const PeerLost&) {
-        throw;
-    } catch (const Error&) {
-        broken_ = answer.announced();  // else the owner said why it gives nothing
+    } catch (...) {
+        broken_ = !answer.refused();
         throw;
     }
-    broken_ = false;
     message.clear();
     message.put(Says::Has);
     connection_.post(message.view());

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 
+#include "fluvial/base/error.hpp"
 #include "fluvial/describe/chunk.hpp"
 
 namespace fluvial::move {
@@ -28,14 +29,24 @@ struct RemoteBox {
     std::uint64_t bytes() const { return static_cast<std::uint64_t>(box.volume()) * item_bytes; }
 };
 
+/// An earlier read of the same reader has ended in the middle, of this one nothing was asked for:
+/// it can be had by a new reader.
+class ReaderUsedUp : public PeerLost {
+  public:
+    using PeerLost::PeerLost;
+};
+
 class RemoteReader {
   public:
     virtual ~RemoteReader() = default;
     /// Reads all boxes, in one request. Waits, by the engine; calls `look` about ten times a second
-    /// with the seconds since something came last: what it throws ends the wait, and this reader.
-    /// Several threads take turns. Throws what the owner of the memory answers, and PeerLost.
+    /// with the seconds since something came last: what it throws ends the wait, after which this
+    /// reader may not be usable() any more. Several threads take turns. Throws what the owner of
+    /// the memory answers, PeerLost, ReaderUsedUp.
     virtual void read(std::span<const RemoteBox> boxes,
                       const std::function<void(double silent_s)>& look) = 0;
+    /// No read has ended in the middle so that later ones would take what it was to get.
+    virtual bool usable() const { return true; }
     virtual std::string transport() const = 0;
 };
 

@@ -68,7 +68,6 @@ class StripedReader::Reading final : public progress::Waiting {
             return Seen::End;
         }
         if (windows_[done_].refused) {
-            refused_ = true;
             std::rethrow_exception(windows_[done_].refused);
         }
         have_others_help();
@@ -95,8 +94,6 @@ class StripedReader::Reading final : public progress::Waiting {
         ::poll(all.data(), all.size(), serving ? 1 : look_ms);
         back_off.slept();
     }
-    /// The owner has answered that there is no such memory: the rails are as good as before.
-    bool refused() const { return refused_; }
 
   private:
     static double seconds_since(std::int64_t ns) {
@@ -215,7 +212,6 @@ class StripedReader::Reading final : public progress::Waiting {
     std::int64_t begin_ns_ = now_ns();
     std::size_t done_ = 0;  ///< windows before this one have come
     std::size_t next_ = 0;  ///< windows before this one were asked for
-    bool refused_ = false;
     std::int64_t moved_ns_ = now_ns();
     std::int64_t stood_ns_ = now_ns();
 };
@@ -234,19 +230,9 @@ StripedReader::StripedReader(std::vector<Rail> rails, bool encrypt, double patie
 void StripedReader::read(std::span<const RemoteBox> boxes,
                          const std::function<void(double)>& look) {
     const std::lock_guard lock(mutex_);
-    if (broken_) {
-        throw PeerLost("an earlier read over the same interfaces ended in the middle");
-    }
     Reading reading(*this, boxes, look);
     progress::BackOff back_off;
-    broken_ = true;
-    try {
-        progress::wait(reading, back_off);
-    } catch (const Error&) {
-        broken_ = !reading.refused();
-        throw;
-    }
-    broken_ = false;
+    progress::wait(reading, back_off);
 }
 
 }  // namespace fluvial::move

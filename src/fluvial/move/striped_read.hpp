@@ -31,6 +31,7 @@ class StripedReader final : public RemoteReader {
     StripedReader(std::vector<Rail> rails, bool encrypt, double patience_s, Count count, Use use);
 
     /// Also throws PeerLost, which says of each rail why, when none has stood for `patience_s`.
+    /// However a read ends, the next one begins afresh: the rails throw away what was on its way.
     void read(std::span<const RemoteBox> boxes,
               const std::function<void(double silent_s)>& look) override;
     std::string transport() const override { return encrypt_ ? "tcp, encrypted" : "tcp"; }
@@ -44,7 +45,6 @@ class StripedReader final : public RemoteReader {
     Count count_;
     std::optional<RailPolicy> policy_;  ///< none: over all rails
     std::mutex mutex_;
-    bool broken_ = false;
 };
 
 }  // namespace fluvial::move

@@ -30,9 +30,7 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
             if (!message) {
                 return moved ? Seen::Movement : Seen::Nothing;
             }
-            ByteReader in(*message);
-            check_granted(in);
-            announced_ = true;
+            hear(*message);
             moved = true;
         }
         return receive() ? Seen::End : moved_ || moved ? Seen::Movement : Seen::Nothing;
@@ -52,8 +50,8 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
         }
         back_off.slept();
     }
-    /// A box of no bytes needs no answer; one that failed has none left.
-    bool announced() const { return announced_; }
+    /// The owner has said why it sends nothing: then nothing is left on the way.
+    bool refused() const { return refused_; }
 
   private:
     bool receive() {
@@ -80,6 +78,13 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
     SecureConnection& connection_;
     IncomingData data_;
     progress::SpinFirst& spin_first_;
+    void hear(const Bytes& message) {
+        ByteReader in(message);
+        refused_ = true;
+        check_granted(in);
+        refused_ = false;
+        announced_ = true;
+    }
     std::span<const RemoteBox> boxes_;
     const std::function<void(double)>& look_;
     bool asked_ = false;
@@ -94,21 +99,18 @@ void TcpRemoteReader::read(std::span<const RemoteBox> boxes,
                            const std::function<void(double)>& look) {
     const std::lock_guard lock(mutex_);
     if (broken_) {
-        throw PeerLost("an earlier read of the same connection ended in the middle");
+        throw ReaderUsedUp("an earlier read of the same connection ended in the middle");
     }
     connection_.post(encode_request(boxes));
     Answer answer(*this, boxes, look);
     progress::BackOff back_off;
-    broken_ = true;
     try {
         progress::wait(answer, back_off);
-    } catch (const PeerLost&) {
-        throw;
-    } catch (const Error&) {
-        broken_ = answer.announced();  // else the owner said why it sends nothing
+    } catch (...) {
+        broken_ = !answer.refused();
         throw;
     }
-    broken_ = false;
+    bool refused_ = false;
 }
 
 void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {

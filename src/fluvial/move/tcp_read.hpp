@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <atomic>
 #include <mutex>
 
 #include "fluvial/move/packed.hpp"
@@ -24,6 +25,7 @@ class TcpRemoteReader final : public RemoteReader {
               const std::function<void(double silent_s)>& look) override;
     std::string transport() const override { return encrypt_ ? "tcp, encrypted" : "tcp"; }
 
+    bool usable() const override { return !broken_; }
   private:
     class Answer;
 
@@ -31,7 +33,7 @@ class TcpRemoteReader final : public RemoteReader {
     bool encrypt_;
     progress::SpinFirst spin_first_;
     std::mutex mutex_;
-    bool broken_ = false;  ///< a read ended in the middle
+    std::atomic<bool> broken_ = false;  ///< a read ended in the middle
 };
 
 class TcpRemoteServer final : public RemoteServer {

@@ -67,6 +67,23 @@ TEST_CASE("a look that throws ends the read, and the reader with it") {
     CHECK_THROWS_AS(reader.read(std::span(&box, 1), ignore_silence), PeerLost);
 }
 
+TEST_CASE("what an interrupted read had asked for is not taken for what the next one asks for") {
+    Pair pair;
+    shake_hands(pair.client, pair.server);
+    TcpRemoteReader reader(std::move(pair.client), false);
+    std::byte one{};
+    const RemoteBox first{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};
+    RemoteBox second = first;
+    second.place.offset = 1;
+    const auto look = [](double) { throw TimedOut("interrupted"); };
+    CHECK_THROWS_AS(reader.read(std::span(&first, 1), look), TimedOut);
+    KnownMemory memory(1, 100);
+    const ServingThread serving(std::make_unique<TcpRemoteServer>(std::move(pair.server), false),
+                                memory);
+    CHECK_THROWS_AS(reader.read(std::span(&second, 1), ignore_silence), PeerLost);
+    CHECK(one == std::byte{});
+}
+
 TEST_CASE("messages of any length arrive as they were posted, in order") {
     Pair pair;
     shake_hands(pair.client, pair.server);

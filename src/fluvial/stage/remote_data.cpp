@@ -16,6 +16,8 @@ namespace fluvial::stage {
 namespace {
 
 constexpr double data_timeout_s = 30;
+/// Of connections that end before they are answered.
+constexpr int tries_max = 4;
 
 }  // namespace
 
@@ -37,6 +39,7 @@ move::Reach RemoteSeat::reach_now() const {
 std::unique_ptr<move::FabricHalf> RemoteSeat::open_half() {
     const std::string own_address = [&] {
         const std::lock_guard lock(mutex_);
+        check_open();
         return connection_->socket().own_address();
     }();
     return move::open_fabric(transport_of(options_).provider, own_address);
@@ -102,19 +105,23 @@ bool RemoteSeat::asks_anyway(std::uint64_t step, std::uint64_t bytes_read) const
 
 RemoteSeat::DataSource RemoteSeat::connect_to_data() {
     const Deadline deadline(data_timeout_s);
-    if (transport_of(options_).libfabric) {
-        return {connect_half(open_half(), deadline), reach_now().interface};
-    }
-    while (true) {
+    for (int lost = 0;;) {
+        hear_whether_alive();
         try {
+            if (transport_of(options_).libfabric) {
+                return {connect_half(open_half(), deadline), reach_now().interface};
+            }
             return connect_tcp(Deadline(std::min(data_timeout_s, options_.stall_timeout_s)));
         } catch (const TimedOut&) {  // there may be another way by now
-            const std::lock_guard lock(mutex_);
-            check_alive();
             if (deadline.passed()) {
                 throw;
             }
+        } catch (const PeerLost&) {  // it may have had to make room for others
+            if (++lost == tries_max) {
+                throw;
+            }
         }
+        wait_for_room();
     }
 }
 
@@ -125,7 +132,7 @@ RemoteSeat::DataSource RemoteSeat::data(unsigned& way) {
         const std::lock_guard lock(mutex_);
         way = way_;
     }
-    if (!data_.reader || data_way_ != way) {
+    if (!data_.reader || !data_.reader->usable() || data_way_ != way) {
         data_ = {};
         data_ = connect_to_data();
         data_way_ = way;
@@ -159,11 +166,11 @@ void RemoteSeat::read(std::uint64_t step, const std::vector<move::RemoteBox>& bo
         [this](std::span<const move::RemoteBox> some, const std::function<void(double)>& moved) {
             fetch(some, moved);
         },
-        [this] { look_while_others_fetch(); }};
+        [this] { hear_whether_alive(); }};
     bytes_from_neighbours_ += move::read_shared(*claims_, {step, host_}, boxes, own);
 }
 
-void RemoteSeat::look_while_others_fetch() {
+void RemoteSeat::hear_whether_alive() {
     const std::lock_guard lock(mutex_);
     hear_all();
     check_alive();
@@ -193,12 +200,21 @@ void RemoteSeat::fetch(std::span<const move::RemoteBox> boxes,
             source.reader->read(boxes, look);
             count(boxes, source.interface);
             return;
-        } catch (const WentOn&) {  // from the beginning, by the other way
+        } catch (const WentOn&) {              // from the beginning, by the other way
+        } catch (const move::ReaderUsedUp&) {  // by a read of another thread
         } catch (const PeerLost& lost) {
-            explain_loss(lost);
-            throw;
+            if (!went_on_since(way)) {
+                explain_loss(lost);
+            }
         }
     }
+}
+
+/// The writer's host ends the connections for data of a reader that goes on by another way.
+bool RemoteSeat::went_on_since(unsigned way) {
+    const std::lock_guard lock(mutex_);
+    hear_all();
+    return way_ != way;
 }
 
 /// The connection for data has ended; that for messages may know why.

@@ -171,13 +171,22 @@ void RemoteSeat::check_alive() const {
     const auto where = [&] {
         return text("process ", contact_.pid, " on ", contact_.host, " at ", text_of(endpoint_));
     };
-    if (!connection_ || !lost_.empty()) {
+    if (!lost_.empty()) {
         throw PeerLost(Problem{text("the connection to the writer of '", name_, "' has ended"),
                                text(where(), ": ", lost_), "",
                                "It has died, or the network is broken; what was read stays valid"});
     }
     const double silent_s = static_cast<double>(now_ns() - heard_ns_) * 1e-9;
+void RemoteSeat::check_open() const {
+    if (!connection_) {
+        throw InvalidArgument(Problem{text("'", name_, "' cannot be read any more"),
+                                      "the series was closed", "a series that is open",
+                                      "Let all threads end their reads before one closes it"});
+    }
+}
+
     if (silent_s > options_.stall_timeout_s) {
+    check_open();
         throw PeerStalled(
             Problem{text("the writer of '", name_, "' has given no heartbeat for ", silent_s, " s"),
                     where(), "",

@@ -99,6 +99,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void take_in(StepMessage message);
     void check_alive() const;
     void throw_failure();
+    void check_open() const;
     void ask(std::optional<std::uint64_t> given);
 
     /// What follows a step of which so many bytes were read is better asked for: that goes over
@@ -133,11 +134,12 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     /// Over the network.
     void fetch(std::span<const move::RemoteBox> boxes,
                const std::function<void(double silent_s)>& moved);
-    void look_while_others_fetch();
+    void hear_whether_alive();
+    bool went_on_since(unsigned way);
     /// What of a step came along with its message, and was read. Only with `claims_`.
     void note_along(std::uint64_t step, const std::vector<move::RemoteBox>& boxes);
     void count(std::span<const move::RemoteBox> boxes, const std::string& interface);
-    void explain_loss(const PeerLost& lost);
+    [[noreturn]] void explain_loss(const PeerLost& lost);
 
     std::string name_;
     Contact contact_;
