@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <poll.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/seed_fixture.hpp"
@@ -271,6 +272,43 @@ TEST_CASE("a connection that had to make room for others is tried again") {
     CHECK_NOTHROW(let_in.emplace(connect_to(contact, 10, there, Deadline(10))));
     over = true;
     host.join();
+}
+
+TEST_CASE("what a host said before its connection broke is heard, also by one that speaks") {
+    const Contact contact = new_contact();
+    const move::TcpListener listener({"127.0.0.1"}, 0, 0);
+    Contact found = contact;
+    found.endpoints = {{"127.0.0.1", listener.port()}};
+    std::atomic<bool> joined = false;
+    std::thread host([&] {
+        std::optional<move::TcpSocket> socket;
+        wait_until(
+            [&] {
+                socket = listener.accept();
+                return socket.has_value();
+            },
+            Deadline(10), "no reader came");
+        move::SecureConnection connection(std::move(*socket), contact.key,
+                                          move::SecureConnection::Side::Server);
+        move::next_message(connection, connection);
+        connection.post(encode(AttachedMessage{}));
+        connection.post(message(FromWriter::Joined));
+        connection.flush();
+        wait_until([&] { return joined.load(); }, Deadline(10), "the reader does not come");
+        pollfd beat{connection.descriptor(), POLLIN, 0};
+        ::poll(&beat, 1, 10'000);
+        connection.post(message(FromWriter::End, Bearings{}));
+        connection.flush();  // and what the reader has said is never read: the connection is reset
+    });
+    const auto seat =
+        std::make_shared<RemoteSeat>("test", found, AttachRequest{}, ReaderOptions{}, Deadline(10));
+    seat->wait_for_others();
+    joined = true;
+    host.join();
+    CHECK_THROWS_AS(seat->status(), PeerLost);
+    HandleLock handle;
+    HandleLock::Call call(handle, "a test");
+    CHECK_FALSE(seat->next(call).has_value());
 }
 
 TEST_CASE("a host of the writer says what it likes, and a reader has a step, an end or an error") {

@@ -93,23 +93,33 @@ void RemoteSeat::hear_all() {
     if (!connection_ || !lost_.empty()) {
         return;
     }
+    std::string ended;  // what came before that is heard first
     try {
         connection_->flush();
-        do {
-            if (arriving_ && !receive_behind()) {
-                return;
-            }
-            auto message = connection_->take();
-            if (!message) {
-                return;
-            }
-            heard_ns_ = now_ns();
-            act_on(std::move(*message));
-        } while (connection_->has_more() || arriving_);
+    } catch (const Error& error) {
+        ended = error.what();
+    }
+    try {
+        hear_what_came();
         connection_->flush();
     } catch (const Error& error) {
-        lost_ = error.what();
+        ended = ended.empty() ? error.what() : ended;
     }
+    lost_ = ended;
+}
+
+void RemoteSeat::hear_what_came() {
+    do {
+        if (arriving_ && !receive_behind()) {
+            return;
+        }
+        auto message = connection_->take();
+        if (!message) {
+            return;
+        }
+        heard_ns_ = now_ns();
+        act_on(std::move(*message));
+    } while (connection_->has_more() || arriving_);
 }
 
 void RemoteSeat::act_on(Bytes message) {
@@ -211,7 +221,19 @@ void RemoteSeat::wait_for_others() {
     }
 }
 
-std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call,
+void RemoteSeat::look_for_failure() {
+    const std::lock_guard lock(mutex_);
+    hear_all();
+    if (!steps_.empty() || ended_ || gone_) {
+        return;
+    }
+    if (failure_) {
+        throw_failure();
+    }
+    check_alive();
+}
+
+std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call, const Deadline& deadline,
                                            std::optional<std::uint64_t> given) {
     next_follows_ = false;
     const Deadline deadline(options_.step_timeout_s);

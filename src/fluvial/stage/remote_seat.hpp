@@ -93,6 +93,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     /// What follows is called with `mutex_`.
     void hear_all();
     void act_on(Bytes message);
+    void hear_what_came();
     void take_bearings(ByteReader& in);
     void announce(Bytes message);
     bool receive_behind();
