@@ -308,7 +308,7 @@ TEST_CASE("what a host said before its connection broke is heard, also by one th
     CHECK_THROWS_AS(seat->status(), PeerLost);
     HandleLock handle;
     HandleLock::Call call(handle, "a test");
-    CHECK_FALSE(seat->next(call).has_value());
+    CHECK_FALSE(seat->next(call, Deadline(10)).has_value());
 }
 
 TEST_CASE("a host of the writer says what it likes, and a reader has a step, an end or an error") {
@@ -333,7 +333,7 @@ TEST_CASE("a host of the writer says what it likes, and a reader has a step, an 
         HandleLock handle;
         HandleLock::Call call(handle, "a test");
         try {
-            const bool ended = !seat->next(call).has_value();
+            const bool ended = !seat->next(call, Deadline(options.step_timeout_s)).has_value();
             CHECK(ended);
             CHECK(is_of(said, FromWriter::End, end_bytes));
             ++ends;

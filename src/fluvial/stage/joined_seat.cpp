@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/progress/engine.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -124,34 +125,67 @@ void JoinedSeat::next_follows() {
     }
 }
 
-std::optional<OpenedStep> JoinedSeat::next(HandleLock::Call& call, std::optional<std::uint64_t>) {
-    return shares_out_ ? next_given(call) : next_of_all(call);
+std::optional<OpenedStep> JoinedSeat::next(HandleLock::Call& call, const Deadline& deadline,
+                                           std::optional<std::uint64_t>) {
+    return shares_out_ ? next_given(call, deadline) : next_of_all(call, deadline);
+}
+
+void JoinedSeat::look_for_failure() {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        if (!waiting_[i] && !ended_[i]) {
+            parts_[i].seat->look_for_failure();
+        }
+    }
+}
+
+/// Of one host. What happens on another one meanwhile may be why no step comes here.
+std::optional<OpenedStep> JoinedSeat::next_on(std::size_t part, HandleLock::Call& call,
+                                              const Deadline& deadline,
+                                              std::optional<std::uint64_t> given) {
+    const progress::Lookout others([this](double) { look_for_failure(); });
+    return parts_[part].seat->next(call, deadline, given);
 }
 
 /// Where steps are shared out, the first host says which is for this job, and the others are asked
 /// for that.
-std::optional<OpenedStep> JoinedSeat::next_given(HandleLock::Call& call) {
+std::optional<OpenedStep> JoinedSeat::next_given(HandleLock::Call& call, const Deadline& deadline) {
     auto& first = waiting_.front();
     while (true) {
-        if (!first && !(first = parts_.front().seat->next(call))) {
+        if (!first && !(first = next_on(0, call, deadline))) {
             break;
         }
         bool complete = true;
         for (std::size_t i = 1; complete && i < parts_.size(); ++i) {
             if (!waiting_[i]) {
-                waiting_[i] = parts_[i].seat->next(call, first->index);
+                waiting_[i] = next_on(i, call, deadline, first->index);
                 complete = waiting_[i].has_value();
             }
         }
         if (complete) {
             return join();
         }
+        check_time(deadline);
         pass_over();
     }
     for (std::size_t i = 1; i < parts_.size(); ++i) {  // these have no further step for this job
-        parts_[i].seat->next(call);
+        next_on(i, call, deadline);
     }
     return std::nullopt;
+}
+
+/// What is passed over for what others have may go on for ever, where all have something newer each
+/// time.
+void JoinedSeat::check_time(const Deadline& deadline) const {
+    if (!deadline.passed()) {
+        return;
+    }
+    std::string seen;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        seen += text(seen.empty() ? "" : ", ", parts_[i].seat->host(), ": ");
+        seen += waiting_[i] ? text("step ", waiting_[i]->index) : "another";
+    }
+    throw TimedOut(Problem{"no step came within step_timeout that all hosts of the writer have",
+                           seen, "", "Raise step_timeout, or call again"});
 }
 
 void JoinedSeat::pass_over() {
@@ -163,12 +197,13 @@ void JoinedSeat::pass_over() {
     }
 }
 
-std::optional<OpenedStep> JoinedSeat::next_of_all(HandleLock::Call& call) {
+std::optional<OpenedStep> JoinedSeat::next_of_all(HandleLock::Call& call,
+                                                  const Deadline& deadline) {
     while (true) {
         std::uint64_t newest = 0;
         for (std::size_t i = 0; i < parts_.size(); ++i) {
             if (!waiting_[i] && !ended_[i]) {
-                waiting_[i] = parts_[i].seat->next(call);
+                waiting_[i] = next_on(i, call, deadline);
                 ended_[i] = !waiting_[i];
             }
             newest = waiting_[i] ? std::max(newest, waiting_[i]->index) : newest;
@@ -188,6 +223,7 @@ std::optional<OpenedStep> JoinedSeat::next_of_all(HandleLock::Call& call) {
         if (std::find(ended_.begin(), ended_.end(), false) == ended_.end()) {
             return std::nullopt;
         }
+        check_time(deadline);
     }
 }
 

@@ -25,8 +25,9 @@ class JoinedSeat final : public Seat {
     using Seat::next;
     /// A step that all hosts have: what one of them has given up, or what some had before this
     /// reader came to the others, is passed over.
-    std::optional<OpenedStep> next(HandleLock::Call& call,
+    std::optional<OpenedStep> next(HandleLock::Call& call, const Deadline& deadline,
                                    std::optional<std::uint64_t> given) override;
+    void look_for_failure() override;
     bool shares_out() const override { return shares_out_; }
     Attributes attributes() override;
     SeatStats stats(std::uint64_t next_index) const override;
@@ -45,8 +46,12 @@ class JoinedSeat final : public Seat {
   private:
     class JoinedStep;
 
-    std::optional<OpenedStep> next_of_all(HandleLock::Call& call);
-    std::optional<OpenedStep> next_given(HandleLock::Call& call);
+    std::optional<OpenedStep> next_of_all(HandleLock::Call& call, const Deadline& deadline);
+    std::optional<OpenedStep> next_given(HandleLock::Call& call, const Deadline& deadline);
+    std::optional<OpenedStep> next_on(std::size_t part, HandleLock::Call& call,
+                                      const Deadline& deadline,
+                                      std::optional<std::uint64_t> given = std::nullopt);
+    void check_time(const Deadline& deadline) const;
     void pass_over();
     OpenedStep join();
 

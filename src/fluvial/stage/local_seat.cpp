@@ -138,12 +138,21 @@ void LocalSeat::wait_for_others() {
     }
 }
 
-std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call,
+void LocalSeat::look_for_failure() {
+    const ControlLock lock(control_);
+    reap(control_);
+    const GroupCell& group = control_.group(static_cast<int>(control_.reader(cell_).group));
+    if (group.next_step >= header().counters.complete_end) {  // else there is a step to be had
+        at_end(control_, cell_, options_.stall_timeout_s);
+    }
+}
+
+std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call, const Deadline& deadline,
                                           std::optional<std::uint64_t> given) {
     const StepLog* const log = log_ ? &*log_ : nullptr;
     bool others_lag = false;
     const auto taken = await(
-        control_, header().step_bell, Deadline(options_.step_timeout_s),
+        control_, header().step_bell, deadline,
         [&]() -> std::optional<Taken> {
             const Taken next =
                 given ? take_given(control_, cell_, *given) : take(control_, cell_, log);

@@ -38,8 +38,9 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
 
     void wait_for_others() override;
     using Seat::next;
-    std::optional<OpenedStep> next(HandleLock::Call& call,
+    std::optional<OpenedStep> next(HandleLock::Call& call, const Deadline& deadline,
                                    std::optional<std::uint64_t> given) override;
+    void look_for_failure() override;
     bool shares_out() const override;
     Attributes attributes() override;
     SeatStats stats(std::uint64_t next_index) const override;

@@ -149,7 +149,7 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
     seat->next_follows();
     finish_current(true);
     const std::int64_t begin_ns = now_ns();
-    auto step = seat->next(call);
+    auto step = seat->next(call, Deadline(options.step_timeout_s));
     wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!step) {
         return nullptr;

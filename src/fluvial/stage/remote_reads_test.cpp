@@ -64,7 +64,7 @@ struct Reading {
         seat->wait_for_others();
         HandleLock handle;
         HandleLock::Call call(handle, "a test");
-        step = std::move(*seat->next(call));
+        step = std::move(*seat->next(call, Deadline(10)));
     }
     /// All numbers: what is wrong with them, or the error.
     std::string read() const {

@@ -177,7 +177,16 @@ void RemoteSeat::throw_failure() {
     throw_error(failure.first, failure.second);
 }
 
+void RemoteSeat::check_open() const {
+    if (!connection_) {
+        throw InvalidArgument(Problem{text("'", name_, "' cannot be read any more"),
+                                      "the series was closed", "a series that is open",
+                                      "Let all threads end their reads before one closes it"});
+    }
+}
+
 void RemoteSeat::check_alive() const {
+    check_open();
     const auto where = [&] {
         return text("process ", contact_.pid, " on ", contact_.host, " at ", text_of(endpoint_));
     };
@@ -187,16 +196,7 @@ void RemoteSeat::check_alive() const {
                                "It has died, or the network is broken; what was read stays valid"});
     }
     const double silent_s = static_cast<double>(now_ns() - heard_ns_) * 1e-9;
-void RemoteSeat::check_open() const {
-    if (!connection_) {
-        throw InvalidArgument(Problem{text("'", name_, "' cannot be read any more"),
-                                      "the series was closed", "a series that is open",
-                                      "Let all threads end their reads before one closes it"});
-    }
-}
-
     if (silent_s > options_.stall_timeout_s) {
-    check_open();
         throw PeerStalled(
             Problem{text("the writer of '", name_, "' has given no heartbeat for ", silent_s, " s"),
                     where(), "",
@@ -236,7 +236,6 @@ void RemoteSeat::look_for_failure() {
 std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call, const Deadline& deadline,
                                            std::optional<std::uint64_t> given) {
     next_follows_ = false;
-    const Deadline deadline(options_.step_timeout_s);
     const auto there = [&] { return !steps_.empty() || ended_ || gone_; };
     const auto answered = [&] {
         if (there()) {

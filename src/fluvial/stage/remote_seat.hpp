@@ -52,8 +52,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void wait_for_others() override;
     void next_follows() override { next_follows_ = true; }
     using Seat::next;
-    std::optional<OpenedStep> next(HandleLock::Call& call,
+    std::optional<OpenedStep> next(HandleLock::Call& call, const Deadline& deadline,
                                    std::optional<std::uint64_t> given) override;
+    void look_for_failure() override;
     bool shares_out() const override { return stream_.shares_out; }
     Attributes attributes() override;
     SeatStats stats(std::uint64_t next_index) const override;
@@ -92,15 +93,15 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.
     void hear_all();
-    void act_on(Bytes message);
     void hear_what_came();
+    void act_on(Bytes message);
     void take_bearings(ByteReader& in);
     void announce(Bytes message);
     bool receive_behind();
     void take_in(StepMessage message);
+    void check_open() const;
     void check_alive() const;
     void throw_failure();
-    void check_open() const;
     void ask(std::optional<std::uint64_t> given);
 
     /// What follows a step of which so many bytes were read is better asked for: that goes over

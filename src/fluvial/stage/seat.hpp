@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/stage/handle_lock.hpp"
@@ -87,10 +88,14 @@ class Seat {
     virtual void next_follows() {}
     /// The next step; none at the end of the stream. `given`: the step that the writer's first host
     /// has given to this job, with another host, which may not have it (given_steps.hpp); none
-    /// then, too. Throws as Reader::next.
-    virtual std::optional<OpenedStep> next(HandleLock::Call& call,
+    /// then, too. The deadline is that of step_timeout. Throws as Reader::next.
+    virtual std::optional<OpenedStep> next(HandleLock::Call& call, const Deadline& deadline,
                                            std::optional<std::uint64_t> given) = 0;
-    std::optional<OpenedStep> next(HandleLock::Call& call) { return next(call, std::nullopt); }
+    std::optional<OpenedStep> next(HandleLock::Call& call, const Deadline& deadline) {
+        return next(call, deadline, std::nullopt);
+    }
+    /// For a thread that waits for another seat's step: throws what would end a wait for one here.
+    virtual void look_for_failure() = 0;
     /// Steps are shared out here, and this job gets some of them.
     virtual bool shares_out() const = 0;
     /// Attributes of the series, as of the latest step.
