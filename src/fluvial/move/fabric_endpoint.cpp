@@ -2,6 +2,7 @@
 #include "fluvial/move/fabric_endpoint.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 
 #include <rdma/fi_cm.h>
@@ -84,6 +85,17 @@ fi_addr_t FabricEndpoint::insert(std::span<const std::byte> address) {
         refuse("fi_av_insert", count);
     }
     return inserted;
+}
+
+std::string FabricEndpoint::text_of(fi_addr_t inserted) const {
+    char address[512] = {}, written[256] = {};
+    std::size_t bytes = sizeof address;
+    if (fi_av_lookup(addresses_.get(), inserted, address, &bytes) != 0) {
+        return "an address that is not known";
+    }
+    bytes = sizeof written;
+    fi_av_straddr(addresses_.get(), address, written, &bytes);
+    return {written, ::strnlen(written, sizeof written)};
 }
 
 FabricEndpoint::Owned<fid_mr> FabricEndpoint::register_memory(std::span<const std::byte> memory,

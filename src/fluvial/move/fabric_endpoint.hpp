@@ -40,6 +40,8 @@ class FabricEndpoint {
     /// The address by which another endpoint of the same provider reaches this one.
     Bytes address() const;
     fi_addr_t insert(std::span<const std::byte> address);
+    /// As the provider writes it.
+    std::string text_of(fi_addr_t inserted) const;
 
     struct Close {
         template <class Object>

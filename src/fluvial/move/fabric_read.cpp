@@ -32,23 +32,26 @@ constexpr std::size_t reads_at_a_time_max = 16;
 class FabricRemoteReader final : public RemoteReader {
   public:
     FabricRemoteReader(std::unique_ptr<FabricEndpoint> endpoint, fi_addr_t owner,
-                       SecureConnection connection)
+                       SecureConnection connection, double patience_s)
         : provider_(endpoint->provider()),
           endpoint_(std::move(endpoint)),
           owner_(owner),
-          connection_(std::move(connection)) {}
+          connection_(std::move(connection)),
+          patience_s_(patience_s) {}
     void read(std::span<const RemoteBox> boxes,
               const std::function<void(double silent_s)>& look) override;
-    std::string transport() const override { return "libfabric " + provider_; }
     bool usable() const override { return !broken_; }
+    std::string transport() const override { return "libfabric " + provider_; }
 
   private:
     class Answer;
+    [[noreturn]] void throw_none_begins() const;
 
     std::string provider_;
     std::unique_ptr<FabricEndpoint> endpoint_;
     fi_addr_t owner_;
     SecureConnection connection_;
+    double patience_s_;
     progress::SpinFirst spin_first_;
     std::mutex mutex_;
     std::atomic<bool> broken_ = false;  ///< a read ended in the middle
@@ -93,7 +96,12 @@ class FabricRemoteReader::Answer final : public progress::Waiting {
     }
     void look_around(double waited_s) override {
         progress::look_out(waited_s);
-        look_(static_cast<double>(now_ns() - moved_ns_) * 1e-9);
+        const double silent_s = static_cast<double>(now_ns() - moved_ns_) * 1e-9;
+        look_(silent_s);
+        // The owner's heartbeats come by the connection: they do not say that the provider has one.
+        if (announced_ && begun_ == complete_ && silent_s > reader_.patience_s_) {
+            reader_.throw_none_begins();
+        }
     }
     void rest(progress::BackOff& back_off, bool serving) override {
         constexpr int look_ms = 20;
@@ -118,17 +126,18 @@ class FabricRemoteReader::Answer final : public progress::Waiting {
 
     void take_places(const Bytes& message) {
         ByteReader in(message);
+        refused_ = true;
         check_granted(in);
+        refused_ = false;
         announced_ = true;
+        moved_ns_ = now_ns();
         const auto places = in.get_vector<FabricPlace>();
         if (places.size() != wanted_.size()) {
             throw Error("the owner of memory on another host names other parts than were wanted");
         }
         for (std::size_t i = 0; i < places.size(); ++i) {
             wanted_[i].from = places[i];
-        refused_ = true;
             if (endpoint_.registers_local()) {
-        refused_ = false;
                 wanted_[i].registered = endpoint_.register_memory(wanted_[i].to, FI_READ);
             }
         }
@@ -179,8 +188,18 @@ class FabricRemoteReader::Answer final : public progress::Waiting {
     std::size_t begun_ = 0;
     std::size_t complete_ = 0;
     bool announced_ = false;
+    bool refused_ = false;
     std::int64_t moved_ns_ = now_ns();
 };
+
+void FabricRemoteReader::throw_none_begins() const {
+    throw SystemError(
+        Problem{text("libfabric's provider '", provider_,
+                     "' has no connection to another host after ", patience_s_, " s"),
+                endpoint_->text_of(owner_), "an address to which this host's provider can connect",
+                "Let its connections through (firewall, both directions), choose another as "
+                "transport='libfabric:NAME', or transport='tcp'"});
+}
 
 void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
                               const std::function<void(double)>& look) {
@@ -188,7 +207,6 @@ void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
     if (broken_) {
         throw ReaderUsedUp("an earlier read by the same endpoint ended in the middle");
     }
-    bool refused_ = false;
     ByteWriter message;
     message.put(Says::Wants);
     const Bytes request = encode_request(boxes);
@@ -220,7 +238,8 @@ class Half final : public FabricHalf {
     Half(const std::string& provider, const std::string& address)
         : endpoint_(std::make_unique<FabricEndpoint>(provider, address)) {}
     std::string provider() const override { return endpoint_->provider(); }
-    std::unique_ptr<RemoteReader> connect(SecureConnection connection, const Deadline& deadline) &&
+    std::unique_ptr<RemoteReader> connect(SecureConnection connection, const Deadline& deadline,
+                                          double patience_s) &&
         override {
         std::optional<Bytes> answer;
         const auto answered = [&] {
@@ -233,7 +252,7 @@ class Half final : public FabricHalf {
         check_granted(in);
         const fi_addr_t owner = endpoint_->insert(in.get_block());
         return std::make_unique<FabricRemoteReader>(std::move(endpoint_), owner,
-                                                    std::move(connection));
+                                                    std::move(connection), patience_s);
     }
 
   private:

@@ -31,9 +31,11 @@ class FabricHalf {
     virtual ~FabricHalf() = default;
     virtual std::string provider() const = 0;
     /// Reads from the owner at the other end of `connection`, whose answer it waits for until the
-    /// deadline. Throws what the owner says, PeerLost, TimedOut.
+    /// deadline. A read that cannot begin for `patience_s` is a SystemError. Throws what the owner
+    /// says, PeerLost, TimedOut.
     virtual std::unique_ptr<RemoteReader> connect(SecureConnection connection,
-                                                  const Deadline& deadline) && = 0;
+                                                  const Deadline& deadline,
+                                                  double patience_s) && = 0;
 };
 
 /// `provider`: "tcp;ofi_rxm"; empty: the best there is. `address`: of the own interface to be used.

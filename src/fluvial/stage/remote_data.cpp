@@ -53,7 +53,7 @@ std::shared_ptr<move::RemoteReader> RemoteSeat::connect_half(std::unique_ptr<mov
             "transport='libfabric'", "transport='auto' or 'tcp'", ""});
     }
     move::SecureConnection connection = connect_data(half->provider(), deadline);
-    return std::move(*half).connect(std::move(connection), deadline);
+    return std::move(*half).connect(std::move(connection), deadline, options_.stall_timeout_s);
 }
 
 /// How the rail of that number is begun; without waiting.
