@@ -314,6 +314,8 @@ class FabricRemoteServer final : public RemoteServer {
             lent_ = std::move(lent);
         } catch (const Error& error) {
             connection_.post(encode_refusal(error));
+        } catch (const std::bad_alloc& no_memory) {
+            connection_.post(encode_refusal(no_memory));
         }
     }
 

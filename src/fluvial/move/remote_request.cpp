@@ -2,7 +2,6 @@
 #include "fluvial/move/remote_request.hpp"
 
 #include "fluvial/base/finer_errors.hpp"
-#include "fluvial/describe/array_view.hpp"
 
 namespace fluvial::move {
 namespace {
@@ -74,8 +73,8 @@ Bytes encode_request(std::span<const RemoteBox> boxes) {
     return out.take();
 }
 
-std::deque<PackedBytes> requested_parts(const Bytes& request, Exposed& exposed) {
-    std::deque<PackedBytes> parts;
+std::deque<RequestedBox> requested_boxes(const Bytes& request, Exposed& exposed) {
+    std::deque<RequestedBox> boxes;
     ByteReader in(request);
     const auto count = in.get<std::uint32_t>();
     if (count > boxes_max) {
@@ -88,7 +87,15 @@ std::deque<PackedBytes> requested_parts(const Bytes& request, Exposed& exposed) 
         }
         Exposed::Memory memory = exposed.memory_of(box.place);
         const ArrayView all(memory.data, element_of(box.item_bytes), box.extent);
-        parts.push_back(packed(subview(all, box.box), std::move(memory.owner)));
+        boxes.push_back({subview(all, box.box), std::move(memory.owner)});
+    }
+    return boxes;
+}
+
+std::deque<PackedBytes> requested_parts(const Bytes& request, Exposed& exposed) {
+    std::deque<PackedBytes> parts;
+    for (RequestedBox& box : requested_boxes(request, exposed)) {
+        parts.push_back(packed(box.view, std::move(box.owner)));
     }
     return parts;
 }
@@ -103,6 +110,12 @@ Bytes encode_refusal(const Error& error) {
     out.put_string(error.kind());
     out.put_string(error.what());
     return out.take();
+}
+
+Bytes encode_refusal(const std::bad_alloc&) {
+    return encode_refusal(
+        Error(Problem{"the owner of data on another host has no memory to give it", "", "",
+                      "Read less at a time, or contiguous parts"}));
 }
 
 void check_granted(ByteReader& in) {

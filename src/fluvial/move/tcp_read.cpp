@@ -11,6 +11,30 @@
 #include "fluvial/progress/engine.hpp"
 
 namespace fluvial::move {
+namespace {
+
+/// Of elements that do not lie together, so many are packed at a time.
+constexpr std::uint64_t packed_bytes_max = std::uint64_t{1} << 20;
+
+std::uint64_t bytes_of(const ArrayView& view) {
+    return static_cast<std::uint64_t>(view.size()) * size_of(view.dtype);
+}
+
+/// Pieces along it follow each other in row-major order; -1: there is a single element.
+int first_long_axis(const Coordinates& extent) {
+    const auto* const found =
+        std::find_if(extent.begin(), extent.end(), [](Index count) { return count > 1; });
+    return found != extent.end() ? static_cast<int>(found - extent.begin()) : -1;
+}
+
+ArrayView rows_of(const ArrayView& view, int axis, Index first, Index count) {
+    Region rows = whole(view.extent);
+    rows.offset[axis] = first;
+    rows.extent[axis] = count;
+    return subview(view, rows);
+}
+
+}  // namespace
 
 /// Waits for the answer to a request.
 class TcpRemoteReader::Answer final : public progress::Waiting {
@@ -54,6 +78,13 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
     bool refused() const { return refused_; }
 
   private:
+    void hear(const Bytes& message) {
+        ByteReader in(message);
+        refused_ = true;
+        check_granted(in);
+        refused_ = false;
+        announced_ = true;
+    }
     bool receive() {
         moved_ = false;
         while (true) {
@@ -78,17 +109,11 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
     SecureConnection& connection_;
     IncomingData data_;
     progress::SpinFirst& spin_first_;
-    void hear(const Bytes& message) {
-        ByteReader in(message);
-        refused_ = true;
-        check_granted(in);
-        refused_ = false;
-        announced_ = true;
-    }
     std::span<const RemoteBox> boxes_;
     const std::function<void(double)>& look_;
     bool asked_ = false;
     bool announced_ = false;
+    bool refused_ = false;
     std::size_t box_ = 0;
     std::uint64_t done_ = 0;  ///< bytes of that box
     bool moved_ = false;
@@ -110,36 +135,62 @@ void TcpRemoteReader::read(std::span<const RemoteBox> boxes,
         broken_ = !answer.refused();
         throw;
     }
-    bool refused_ = false;
 }
 
 void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
     try {
-        const std::deque<PackedBytes> parts = requested_parts(request, exposed);
+        boxes_ = requested_boxes(request, exposed);
         ByteWriter out;
         put_granted(out);
         connection_.post(out.view());
-        parts_.insert(parts_.end(), parts.begin(), parts.end());
     } catch (const Error& error) {
         connection_.post(encode_refusal(error));
+    } catch (const std::bad_alloc& no_memory) {
+        connection_.post(encode_refusal(no_memory));
+    }
+}
+
+PackedBytes TcpRemoteServer::next_part() {
+    while (true) {
+        RequestedBox box = std::move(boxes_.front());
+        boxes_.pop_front();
+        const int axis = first_long_axis(box.view.extent);
+        const std::uint64_t bytes = bytes_of(box.view);
+        if (axis < 0 || bytes <= packed_bytes_max || box.view.is_contiguous()) {
+            return packed(box.view, std::move(box.owner));
+        }
+        const Index rows = box.view.extent[axis];
+        const auto row_bytes = bytes / static_cast<std::uint64_t>(rows);
+        const auto some =
+            std::clamp<Index>(static_cast<Index>(packed_bytes_max / row_bytes), 1, rows - 1);
+        boxes_.push_front({rows_of(box.view, axis, some, rows - some), box.owner});
+        boxes_.push_front({rows_of(box.view, axis, 0, some), box.owner});
+    }
+}
+
+/// The owner has said that it gives what was asked for, and cannot say otherwise any more.
+PackedBytes TcpRemoteServer::next_part_or_end() {
+    try {
+        return next_part();
+    } catch (const std::bad_alloc&) {
+        throw PeerLost("there is no memory for data that was asked for");
     }
 }
 
 bool TcpRemoteServer::send_parts() {
-    while (!parts_.empty()) {
-        PackedBytes& part = parts_.front();
+    while (more_to_send()) {
+        if (part_.bytes.empty()) {
+            part_ = next_part_or_end();
+        }
         std::size_t went = 0;
         if (encrypt_) {
-            went = std::min(part.bytes.size(), encrypted_part_bytes);
-            connection_.post(part.bytes.first(went));
+            went = std::min(part_.bytes.size(), encrypted_part_bytes);
+            connection_.post(part_.bytes.first(went));
         } else {
-            connection_.post_raw(part.bytes, std::move(part.owner));
-            went = part.bytes.size();
+            connection_.post_raw(part_.bytes, std::move(part_.owner));
+            went = part_.bytes.size();
         }
-        part.bytes = part.bytes.subspan(went);
-        if (part.bytes.empty()) {
-            parts_.pop_front();
-        }
+        part_.bytes = part_.bytes.subspan(went);
         if (!connection_.flush()) {
             return false;
         }

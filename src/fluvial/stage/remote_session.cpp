@@ -107,7 +107,7 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
     } catch (const PeerStalled&) {
         // Of the writer's ranks: another process is stopped inside its critical section. Again
         // later.
-    } catch (const Error& error) {  // the reader is gone, or says what makes no sense
+    } catch (const std::exception& error) {  // it is gone, or says what makes no sense
         lose(error.what());
     }
 }
@@ -138,6 +138,8 @@ void RemoteSession::serve_data(bool asked) {
                 server->second->advance(*this);
             }
         } catch (const PeerLost&) {  // the reader may begin another, or go over others
+            data_.erase(server);
+        } catch (const std::bad_alloc&) {  // there may be memory later
             data_.erase(server);
         }
     }
