@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include <poll.h>
@@ -28,7 +29,13 @@ std::shared_ptr<FabricTarget> FabricTarget::of(const std::string& provider,
 }
 
 FabricTarget::FabricTarget(const std::string& provider, const std::string& address)
-    : endpoint_(provider, address), thread_(without_signals([this] { run(); })) {
+    : endpoint_(provider, address) {
+    try {
+        thread_ = without_signals([this] { run(); });
+    } catch (const std::system_error& error) {
+        throw_errno("cannot make a thread for reads by libfabric", error.code().value(),
+                    "Raise the limit on processes (ulimit -u)");
+    }
     pthread_setname_np(thread_.native_handle(), "fluvial fabric");
 }
 
