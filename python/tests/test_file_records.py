@@ -207,3 +207,38 @@ def test_files_that_do_not_follow_each_other_are_said(tmp_path, days, wrong):
     assert len(texts) == (wrong is not None)
     for text in texts:
         assert re.search(".*".join(wrong), text), text
+
+
+def times_in(path, values, units, calendar="standard", **packing):
+    with netCDF4.Dataset(path, "w") as nc:
+        nc.createDimension("time", None)
+        time = nc.createVariable("time", "i4", ("time",))
+        time.setncatts({"units": units, "calendar": calendar, **packing})
+        time.set_auto_maskandscale(False)
+        time[:] = values
+        nc.createVariable("T", "f4", ("time",))[:] = np.arange(len(values))
+
+
+@pytest.mark.filterwarnings("error:the files are not in order")
+def test_the_order_of_files_is_looked_at_where_it_has_a_meaning(tmp_path):
+    days = "days since 2250-01-01"  # the second file ends after what datetime64[ns] holds
+    times_in(tmp_path / "far_0.nc", [0, 300], days)
+    times_in(tmp_path / "far_1.nc", [600, 30_000], days)
+    times_in(tmp_path / "of_0.nc", [0, 1], days, "noleap")
+    times_in(tmp_path / "of_1.nc", [2, 3], days, "standard")
+    for number, names in enumerate(["bc", "a"]):  # of stations, which need not ascend
+        with netCDF4.Dataset(tmp_path / f"at_{number}.nc", "w") as nc:
+            nc.createDimension("station", None)
+            nc.createVariable("station", "i4", ("station",))[:] = [ord(name) for name in names]
+            nc.createVariable("T", "f4", ("station",))[:] = np.arange(len(names))
+    for name, total in (("far_*", 2), ("of_*", 2), ("at_*", 1)):
+        with fl.open(str(tmp_path / f"{name}.nc")) as file:
+            assert file["T"].sum() == total
+
+
+def test_joined_times_that_are_packed_in_other_ways_are_refused(tmp_path):
+    times_in(tmp_path / "t_0.nc", [0, 1], "1", scale_factor=1.0)
+    times_in(tmp_path / "t_1.nc", [4, 6], "1", scale_factor=0.5)
+    with fl.open(str(tmp_path / "t_*.nc")) as file:
+        with pytest.raises(fl.InvalidArgument, match="store 'time' differently"):
+            file["time"].sum()

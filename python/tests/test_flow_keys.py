@@ -4,6 +4,7 @@
 import gc
 import subprocess
 import sys
+import time
 import weakref
 
 import numpy as np
@@ -16,7 +17,7 @@ from harness import wait_until
 import fluvial as fl
 
 PROGRAM = """
-import dataclasses, enum, sys
+import dataclasses, enum, sys, typing
 import fluvial as fl
 
 class State(enum.Enum):
@@ -33,12 +34,25 @@ class Outer:
         A = 1
         B = 2
 
+    class Result:  # another one of that name
+        def __init__(self):
+            self.of = "outer"
+
+class Point(typing.NamedTuple):
+    x: float
+
 def simulate(x):
     print("running", flush=True)
-    return Result(State.DONE, x), Outer.Inner.A | Outer.Inner.B
+    return Result(State.DONE, x), (Outer.Inner.A | Outer.Inner.B, Outer.Result(), Point(x))
 
 def judge(both):
-    return both[0] == Result(State.DONE, 3.0) and both[1] == Outer.Inner.A | Outer.Inner.B
+    inner, result, point = both[1]
+    return (
+        both[0] == Result(State.DONE, 3.0)
+        and inner == Outer.Inner.A | Outer.Inner.B
+        and (isinstance(result, Outer.Result), result.of) == (True, "outer")
+        and isinstance(point, Point)
+    )
 
 with fl.Pool(int(sys.argv[2]) or None, journal=sys.argv[1]) as pool:
     future = pool.with_options(key="one").submit(simulate, 3.0)
@@ -48,6 +62,7 @@ with fl.Pool(int(sys.argv[2]) or None, journal=sys.argv[1]) as pool:
 """
 LATER = """
 import sys
+import time
 import fluvial as fl
 
 class Result(list):
@@ -77,7 +92,7 @@ def test_a_later_run_has_results_of_the_classes_of_its_main_program(tmp_path, wo
     journal = tmp_path / "journal"
     assert said_by(PROGRAM, journal, workers) == ["running", *["True"] * 5]
     assert said_by(PROGRAM, journal, workers) == ["True"] * 5
-    assert said_by(LATER, journal) == ["False", "DONE", "3.0", "2"]
+    assert said_by(LATER, journal) == ["False", "DONE", "3.0", "3"]
 
 
 def test_a_key_that_is_another_in_each_run(tmp_path):
@@ -101,6 +116,19 @@ def test_a_key_of_an_array_as_it_is_printed(tmp_path):
         assert keyed.submit(np.sum, np.array([0.5, 0.25])).result() == 0.75
         by_size = pool.with_options(key=lambda array: f"sum of {len(array)}")
         assert by_size.submit(np.sum, many).result() == sum(range(2000))
+        for with_repr in (repr, "sum of {!r}".format):
+            with pytest.raises(fl.InvalidArgument, match="an array as it is printed"):
+                pool.with_options(key=with_repr).submit(np.sum, many)
+
+
+def test_a_key_without_an_array_does_not_print_it(tmp_path, monkeypatch):
+    for text in ("array_str", "array_repr", "array2string"):
+        monkeypatch.setattr(np, text, pytest.fail)
+    with np.printoptions(threshold=sys.maxsize), fl.Pool(journal=tmp_path / "journal") as pool:
+        many = np.ones(200_000)
+        begin = time.monotonic()
+        assert pool.with_options(key="one").submit(np.sum, many).result() == 200_000
+        assert time.monotonic() - begin < 5  # to print it takes a minute
 
 
 class Result(bytearray):

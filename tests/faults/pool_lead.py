@@ -17,7 +17,9 @@ def tell(pool, lead, seen):
         lines.append("no error")
     except fl.PeerLost as error:
         lines.append(said(error))
-    (seen / "rank-0").write_text("\n".join(lines))
+    draft = seen / ".rank-0"  # it appears under its name when it is whole: the others wait for it
+    draft.write_text("\n".join(lines))
+    draft.rename(seen / "rank-0")
 
 
 def said(error):

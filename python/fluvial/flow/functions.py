@@ -14,6 +14,7 @@ from typing import TypeGuard
 from .. import _core
 from ..base.messages import shown
 from .parallel import PARALLEL
+from .payload import pickled_by_value
 
 
 def name_of(function: Callable[..., object]) -> str:
@@ -44,14 +45,12 @@ def _by_name(function: object) -> bytes | None:
 
 
 def _by_value(function: object) -> bytes:
-    try:
-        import cloudpickle
-    except ImportError:
+    by_value = pickled_by_value(function)
+    if by_value is None:
         raise _core.InvalidArgument(
             f"cannot send a function to other ranks: got {shown(function)}; allowed: one of a "
             "module that they can import, or, with cloudpickle (`pip install cloudpickle`), any"
-        ) from None
-    by_value: bytes = cloudpickle.dumps(function)
+        )
     return by_value
 
 

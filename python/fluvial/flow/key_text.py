@@ -32,7 +32,7 @@ def checked_key(key: str, arguments: Iterable[object]) -> str:
             "in each run. Make it of values; of a future, of those that its task was given"
         )
     for argument in arguments:
-        if isinstance(argument, np.ndarray) and _prints_less(argument) and str(argument) in key:
+        if isinstance(argument, np.ndarray) and _is_printed_in(key, argument):
             raise _core.InvalidArgument(
                 f"a key has an array as it is printed: got {shown(key)}; allowed: text that "
                 f"differs when the arrays differ. Make it of a digest, as in {_DIGEST}"
@@ -40,9 +40,13 @@ def checked_key(key: str, arguments: Iterable[object]) -> str:
     return to_text(key, "a key")
 
 
-def _prints_less(array: np.ndarray) -> bool:
-    """Tell whether its text is not that of this array alone."""
-    threshold = np.get_printoptions()["threshold"]
-    if array.ndim == 0 or array.size > threshold:
-        return array.ndim > 0
+def _is_printed_in(key: str, array: np.ndarray) -> bool:
+    """Tell whether a key has the array by a text that is not that of this array alone."""
+    is_whole = array.size <= np.get_printoptions()["threshold"]
+    if array.ndim == 0 or (is_whole and array.size >= len(key)):  # its text would be longer
+        return False
+    if str(array) not in key and repr(array) not in key:
+        return False
+    if not is_whole:
+        return True
     return str(array) != np.array2string(array, threshold=sys.maxsize, floatmode="unique")

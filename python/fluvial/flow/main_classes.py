@@ -41,7 +41,8 @@ def _class_maker(make: Callable[..., type]) -> Callable[..., type]:
     def class_of(
         kind: type, name: str, bases: tuple[Any, ...], known: dict[str, Any], *rest: object
     ) -> type:
-        found = _defined(known.get("__module__"), name, kind, types.resolve_bases(bases))
+        path = known.get("__qualname__", name)  # journals of earlier builds have the name alone
+        found = _defined(known.get("__module__"), path, kind, bases)
         return found or make(kind, name, bases, known, *rest)
 
     return class_of
@@ -77,6 +78,8 @@ def _defined(module: object, path: str, kind: type, bases: tuple[Any, ...]) -> t
     found: object = sys.modules["__main__"] if module == "__main__" else None
     for name in path.split("."):
         found = getattr(found, name, None)
-    if type(found) is kind and isinstance(found, type) and found.__bases__ == bases:
-        return found
-    return None
+    if type(found) is not kind or not isinstance(found, type):
+        return None
+    # What was written after the name is also kept where it was no class, as with NamedTuple.
+    same = types.resolve_bases(bases) == found.__bases__
+    return found if same or vars(found).get("__orig_bases__") == bases else None

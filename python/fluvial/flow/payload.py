@@ -51,6 +51,15 @@ def packed(value: object, reference: Reference = lambda _: None) -> list[Part]:
     return _with_header(parts)
 
 
+def pickled_by_value(thing: object) -> bytes | None:
+    """Return what `pickle.loads` reads, with what has no name that others import; None: it cannot.
+
+    That is where cloudpickle is not installed.
+    """
+    pickler = _cloud_pickler()
+    return None if pickler is None else _pickled(thing, lambda _: None, pickler, None)
+
+
 def is_plain(*values: object) -> bool:
     """Tell whether these are numbers, texts and the like, which `packed_plain` takes."""
     return all(type(value) in _PLAIN for value in values)
@@ -131,6 +140,15 @@ def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
         def persistent_id(self, thing: object) -> object:
             return self.reference(thing)
 
+        def reducer_override(self, obj: object) -> Any:
+            """Send classes with their qualified names, of which cloudpickle sends the last part."""
+            reduced = super().reducer_override(obj)
+            if isinstance(obj, type) and isinstance(reduced, tuple):
+                known = reduced[1][3] if len(reduced[1]) > 3 else None
+                if isinstance(known, dict) and "__module__" in known:
+                    known["__qualname__"] = obj.__qualname__
+            return reduced
+
     return CloudPickler
 
 
@@ -140,11 +158,21 @@ def _parts(
     if pickler is None:
         raise _core.InvalidArgument(_IMPORT_MISSING.format(shown(value)))
     buffers: list[pickle.PickleBuffer] = []
+    first = _pickled(value, reference, pickler, buffers.append)
+    return [first, *(buffer.raw() for buffer in buffers)]
+
+
+def _pickled(
+    value: object,
+    reference: Reference,
+    pickler: Callable[..., _ReferringPickler],
+    take_buffer: Callable[[pickle.PickleBuffer], object] | None,
+) -> bytes:
     file = io.BytesIO()
-    made = pickler(file, protocol=5, buffer_callback=buffers.append)
+    made = pickler(file, protocol=5, buffer_callback=take_buffer)
     made.reference = reference
     made.dump(value)
-    return [file.getvalue(), *(buffer.raw() for buffer in buffers)]
+    return file.getvalue()
 
 
 def _padded(length: int) -> int:

@@ -358,11 +358,11 @@ class Pool(Submitting):
             if not self._closing:
                 self._closing, self._broken = True, error
             left, self._futures = self._futures, {}
+        lost = Outcome.of(None, (type(error).__name__, str(error), -1, b""))
         for future in left.values():
-            lost = Outcome.of(None, (type(error).__name__, str(error), -1, b""))
             future.settle(lost)
-            self._account.take([lost], self._submitted)
         self.exported_calls.fail(error)
+        self._account.take([lost] * len(left), self._submitted)
         if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
             abort_at_exit()
 

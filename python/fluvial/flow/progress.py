@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -59,13 +60,17 @@ class Account:
     def take(self, outcomes: Sequence[Outcome], submitted: int) -> None:
         """Take in what has just come back, of all that were submitted until now."""
         if self._progress is not None:
-            self._progress.show(outcomes, submitted)
+            try:
+                self._progress.show(outcomes, submitted)
+            except (OSError, ValueError, AttributeError):
+                self._progress = None  # nobody can see it: standard error is closed, or there is none
 
     def end(self, submitted: int, timeline: Callable[[], Timeline]) -> BaseException | None:
         """Say what became of all, and write the timeline; return what kept it from that."""
         try:
             if self._progress is not None:
-                self._progress.end(submitted)
+                with contextlib.suppress(OSError, ValueError):  # as above
+                    self._progress.end(submitted)
             if self._trace_file is not None:
                 timeline().save(self._trace_file)
         except BaseException as error:

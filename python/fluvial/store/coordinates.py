@@ -150,6 +150,24 @@ class CoordinateVariables:
         return xr.Variable(dims, values, first.attrs, first.encoding)
 
 
+def are_times(labels: xr.Variable) -> bool:
+    """Tell whether labels are times that can be compared: dates, or numbers that count them.
+
+    Names, and numbers of stations or of members of an ensemble, need not ascend.
+
+    >>> are_times(xr.Variable("time", [0.0, 1.0], {"units": "fs"}))
+    True
+    >>> are_times(xr.Variable("station", [7, 3])), are_times(xr.Variable("name", ["b", "a"]))
+    (False, False)
+    """
+    if labels.dtype.kind == "O":  # dates of another calendar, if all of them are of one
+        return len({type(label) for label in labels.values}) == 1 and hasattr(
+            labels.values[0], "calendar"
+        )
+    counts = labels.dtype.kind in "iuf" and (labels.dims == ("time",) or "units" in labels.attrs)
+    return labels.dtype.kind == "M" or counts
+
+
 def not_in_order(
     labels: np.ndarray, lengths: Sequence[int]
 ) -> tuple[int, int, object, object] | None:

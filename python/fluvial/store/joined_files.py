@@ -24,7 +24,7 @@ from ..describe.engines import kind_of_folder, refuse_what_is_no_file
 from ..describe.storage_attributes import DECODING
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
-from .coordinates import CoordinateVariables, not_in_order, typed
+from .coordinates import CoordinateVariables, are_times, not_in_order, typed
 from .zarr_file import open_zarr
 
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -77,6 +77,7 @@ class JoinedFiles:
         """Of the datasets, those among them that cannot be opened."""
         self._datasets: dict[str, list[_core.FileDataset]] = {}
         self._warned: set[str] = set()
+        self._order_is_known = False
         self._iterations: weakref.WeakSet[JoinedFiles] = weakref.WeakSet()
         # Weakly, so that files are closed when they are not used any more, and not some time later.
         parts_of, everywhere = (
@@ -273,13 +274,14 @@ class JoinedFiles:
         What a run has written anew after a restart is there twice, and counts twice.
         """
         along = self.joined_dimension
-        if along is None or along in self._warned:
+        if along is None or self._order_is_known:
             return
-        self._warned.add(along)
-        with contextlib.suppress(_core.Error):  # damaged: said where it is wanted
+        self._order_is_known = True
+        # What is damaged is said where it is wanted; dates of several calendars have no order.
+        with contextlib.suppress(_core.Error, TypeError):
             labels = self._variables.of_dim(name, along.rpartition("/")[2])
             lengths = [part.shape[0] for part in self.parts_of(name)]
-            if labels is not None and labels.size == sum(lengths):
+            if labels is not None and labels.size == sum(lengths) and are_times(labels):
                 found = not_in_order(labels.values, lengths)
                 if found is not None:
                     before, after, end, begin = found

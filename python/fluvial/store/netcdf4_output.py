@@ -145,8 +145,8 @@ class Netcdf4Output:
 
         Until then nothing in the file says that it is there.
         """
-        self._records += 1
         self._flush()
+        self._records += 1
 
     def give_up(self, index: int) -> None:
         """Leave the record out: the next one takes its place; the first may be another one."""
@@ -220,11 +220,11 @@ class Netcdf4Output:
             check_name(name, "an axis")
         for name, variable in records.items():
             self._check_record(name, variable)
-            if name in layout.dims:
+            if name in layout.dims or (name == TIME and variable.dims):
                 raise InvalidArgument(
                     f"'{name}' is called like an axis and is not its coordinate: got a dataset "
                     f"along {listed(variable.dims)} that changes with time; allowed: another name, "
-                    "or a dataset along that axis alone. Call it or the axis something else"
+                    "or the coordinate of that axis. Call it or the axis something else"
                 )
         try:
             # No cache of raw data, which others write; links in the order of the variables.

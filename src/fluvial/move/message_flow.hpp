@@ -59,7 +59,7 @@ struct MessageFlow {
         const std::size_t slots = std::max<std::size_t>(1, plan.buffer_bytes / slot_bytes);
         std::size_t posted =
             fetched ? fetched_in_use_bytes / links / slot_bytes : posted_max / links;
-        if (fetched && longest >= near_direct_tried_bytes) {
+        if (fetched && longest >= near_long_bytes) {
             posted = std::min(posted, std::max(arrivals_in_use_bytes / links / slot_bytes,
                                                arrivals_posted_min));
         }
@@ -88,8 +88,6 @@ struct MessageFlow {
     /// elements that fit in: the producer's core makes it while the consumer's fetches.
     static constexpr std::size_t near_message_bytes = std::size_t{256} << 10;
     static constexpr std::size_t near_direct_bytes = near_message_bytes + 1;
-    /// From here on a TunedWay finds out whether it does.
-    static constexpr std::size_t near_direct_tried_bytes = std::size_t{32} << 10;
     /// Shorter ones are fetched more slowly than others are copied twice, which are at their best
     /// just below the length from which MPI no longer sends eagerly (4 KiB with headers).
     static constexpr std::size_t near_fetched_bytes = std::size_t{64} << 10;
@@ -99,6 +97,7 @@ struct MessageFlow {
     static constexpr std::size_t fetched_in_use_bytes = std::size_t{4} << 20;
     /// Long elements arrive in memory that the consumer's core alone writes and reads: it had
     /// better stay in that core's cache. (Of short ones many may leave one by one.)
+    static constexpr std::size_t near_long_bytes = std::size_t{32} << 10;
     static constexpr std::size_t arrivals_in_use_bytes = std::size_t{1} << 20;
     static constexpr std::size_t arrivals_posted_min = 4;
     static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;

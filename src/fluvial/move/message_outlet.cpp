@@ -15,17 +15,9 @@ namespace fluvial::move {
 
 namespace {
 
-/// To leave from where it lies makes an element wait for the other side.
-constexpr double direct_worth_it = 1.1;
-
 /// Not that of rings: MPI may copy batches once more.
 LastChoice& last_batch_choice() {
     static LastChoice last{copy_methods().size() - 1};
-    return last;
-}
-
-std::atomic<TunedWay::Last>& last_way() {
-    static std::atomic<TunedWay::Last> last{TunedWay::Last::Unknown};
     return last;
 }
 
@@ -38,7 +30,6 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
           static_cast<std::uint64_t>(MessageFlow(plan).batches) * MessageFlow(plan).batch_stride(),
           plan.unit_bytes),
       flow_(plan),
-      longest_(std::max(plan.unit_bytes, plan.piece_bytes_max)),
       comm_(comm),
       control_(control),
       peer_(peer),
@@ -50,13 +41,7 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
       queue_(comm, peer, data_tag + plan.stream),
       credits_(flow_.credits) {
     published_ = &visible_;
-    direct_from_ = never_direct_below_ = flow_.direct_bytes;
-    if (flow_.fetched && !plan.varies && longest_ >= MessageFlow::near_direct_tried_bytes &&
-        longest_ < flow_.direct_bytes) {
-        never_direct_below_ = longest_;
-        way_.emplace(last_way(), plan.buffer_bytes, direct_worth_it);
-        choose_way();
-    }
+    direct_from_ = flow_.direct_bytes;
     if (flusher_) {
         progress::ServiceThread::of_process().add(*this);
     }
@@ -85,16 +70,6 @@ void MessageOutlet::abandon() noexcept {
     }
 }
 
-/// For the element that comes next. A copy costs bandwidth, and the fetch of what was copied costs
-/// less: it is in few large pages, and goes on while the next element is copied. Which is more
-/// depends on the caches.
-void MessageOutlet::choose_way() {
-    if (way_) {
-        way_->came_to(committed_, now_ns());
-        direct_from_ = way_->second() ? longest_ : flow_.direct_bytes;
-    }
-}
-
 void MessageOutlet::allocate() {
     const auto count = static_cast<std::size_t>(flow_.batches);
     memory_ = allocate_batches(count * flow_.batch_stride(), buffer_bytes_);
@@ -110,7 +85,6 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= flow_.slot_bytes, bytes, flow_.slot_bytes);
     const std::lock_guard lock(mutex_);
     rethrow();
-    choose_way();
     if (batches_.empty()) {
         allocate();
     }
@@ -212,7 +186,6 @@ std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte>
     FLUVIAL_ASSERT(unit.size() <= flow_.slot_bytes, unit.size(), flow_.slot_bytes);
     const std::lock_guard lock(mutex_);
     rethrow();
-    choose_way();
     leave_staging();
     cut();
     send_until(committed_);

@@ -13,7 +13,6 @@
 #include "fluvial/move/copying_outlet.hpp"
 #include "fluvial/move/message_flow.hpp"
 #include "fluvial/move/staging_buffer.hpp"
-#include "fluvial/move/tuned_way.hpp"
 #include "fluvial/mpi/send_queue.hpp"
 #include "fluvial/progress/service_thread.hpp"
 
@@ -66,7 +65,6 @@ class MessageOutlet final : public CopyingOutlet, private progress::ServiceThrea
 
     Batch& batch(std::uint64_t number) { return batches_[number % batches_.size()]; }
     std::byte* batch_end() { return batch(filling_).memory + flow_.slot_bytes; }
-    void choose_way();
     void allocate();
     bool find_room(std::size_t bytes);
     void hand_out(std::size_t bytes);
@@ -80,7 +78,6 @@ class MessageOutlet final : public CopyingOutlet, private progress::ServiceThrea
     void rethrow();
 
     const MessageFlow flow_;
-    const std::size_t longest_;  ///< of what is sent directly
     const mpi::Comm& comm_;
     progress::ControlMessages& control_;
     const int peer_;
@@ -92,8 +89,6 @@ class MessageOutlet final : public CopyingOutlet, private progress::ServiceThrea
     std::atomic<std::uint64_t> visible_{0};
     mutable std::mutex
         mutex_;  ///< for all below, and for cursor_ and end_ of an appender that waits
-    /// Of the appender: the second one is directly.
-    std::optional<TunedWay> way_;
     mpi::SendQueue queue_;
     std::shared_ptr<std::byte> memory_;
     std::vector<Batch> batches_;

@@ -75,10 +75,8 @@ class Outlet {
     }
 
     /// Elements from this size on go directly from the user's memory: try_direct instead of
-    /// try_reserve. It may change from element to element.
+    /// try_reserve.
     std::size_t direct_from() const { return direct_from_; }
-    /// Smaller ones never do.
-    std::size_t never_direct_below() const { return never_direct_below_; }
     /// Starts sending `unit` (one whole unit) from where it lies, behind everything committed
     /// before; nothing when there are no credits now. `owner` may be empty: then the caller keeps
     /// the memory unchanged until the Request is complete.
@@ -118,7 +116,6 @@ class Outlet {
     std::atomic<std::uint64_t>* published_ =
         &unread_;  ///< the side that looks for new bytes reads it
     std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();
-    std::size_t never_direct_below_ = std::numeric_limits<std::size_t>::max();
     bool hurries_ = false;  ///< what is committed next
 
   private:

@@ -93,6 +93,31 @@ TEST_CASE("many small records share chunks") {
     CHECK(all_of(*file, "time").back() == 0.5 * (count - 1));
 }
 
+TEST_CASE("a step of many variables, and one of too many") {
+    const Folder folder;
+    const auto put_all = [&](const std::string& name, int count) {
+        SeriesWriter series(folder / name, world());
+        SeriesWriteStep step = series.begin_step();
+        for (int number = 0; number < count; ++number) {
+            const double value = number;
+            if (number % world_size() == world_rank()) {
+                step.put(text("v", number), ArrayView(&value, DType::Float64, {1}), {0}, {1},
+                         {{"axisLabels", std::string("x")}, {"note", std::string(300, 'a')}});
+            }
+        }
+        step.end();
+        series.close();
+    };
+    put_all("many.nc4", 1500);
+    const auto file = store::open_file(folder / "many.nc4");
+    for (const int number : {0, 1, 749, 1499}) {
+        CHECK(all_of(*file, text("v", number)) == std::vector<double>{1.0 * number});
+        CHECK(file->dataset(text("v", number))->dimensions() == Names{"time", "x"});
+    }
+    CHECK_THROWS_WITH_AS(put_all("more.nc4", 4100), doctest::Contains("at most 4000 along an axis"),
+                         InvalidArgument);
+}
+
 TEST_CASE("a disk that gets full loses the record, on every rank, and not the file") {
     for (const char* const compression : {"none", "gzip"}) {
         CAPTURE(compression);
@@ -134,10 +159,14 @@ TEST_CASE("names that the format needs are refused, and a series may have no ste
         }
         CHECK_THROWS_WITH_AS(step.end(), doctest::Contains(what), InvalidArgument);
     };
-    refused("a name that netCDF-4 needs for dimensions: got 'DIMENSION_LIST'", "a",
+    refused("a name that netCDF-4 needs itself: got 'DIMENSION_LIST'", "a",
             {{"DIMENSION_LIST", std::string("mine")}});
     refused("'y' is called like an axis and is not its coordinate", "y",
             {{"axisLabels", Names{"y", "x"}}});
+    refused("'time' is called like an axis and is not its coordinate", "time",
+            {{"axisLabels", Names{"y", "x"}}});
+    series.set_attributes({{"_NCProperties", std::string("version=1")}});
+    refused("attribute of the series has a name that netCDF-4 needs itself", "a", {});
     series.close();
     world().barrier();
     CHECK(folder.names().empty());

@@ -367,7 +367,7 @@ void RemoteService::note_who_waits() {
         if (std::any_of(peers_.begin(), peers_.end(), waits)) {
             who = "ranks of the writer on other hosts, for those on this one to end";
         }
-        for (const Reader& reader : sessions_) {
+        for (Reader& reader : sessions_) {
             if (who.empty() && !reader.session.has_all()) {
                 who = reader.session.who();
             }

@@ -52,7 +52,7 @@ class RemoteSession final : public move::Exposed {
     bool over() const { return over_; }
     /// Nothing keeps the writer from ending: the reader was told the end and has given all steps
     /// back, or has lost its place, or it only looks on. Takes the control lock.
-    bool has_all() const;
+    bool has_all();
     /// Tells the reader why nothing follows, as far as that can be sent at once.
     void hang_up(const std::string& why);
 
@@ -102,6 +102,7 @@ class RemoteSession final : public move::Exposed {
     bool others_lag_ = false;  ///< when a step was asked for last
     std::uint64_t sent_ = 0;   ///< steps, ever
     std::int64_t last_step_ns_ = 0;
+    std::int64_t last_asked_for_ns_ = 0;  ///< when has_all() was first called
     bool joined_ = false;                 ///< and the reader was told
     int asked_ = 0;                       ///< steps that the reader asks for ...
     std::optional<std::uint64_t> given_;  ///< ... of which there is one, if it is this

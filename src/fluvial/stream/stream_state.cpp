@@ -128,7 +128,7 @@ void StreamState::choose_fast() {
         return;
     }
     move::Outlet* const only = producer->only();
-    if (only != nullptr && options.element.bytes < only->never_direct_below()) {
+    if (only != nullptr && options.element.bytes < only->direct_from()) {
         fast = {only, options.element.bytes};
     }
 }

@@ -51,13 +51,16 @@ void check_names(const RecordLayout& layout) {
     for (const RecordVariable& variable : layout.variables) {
         check_netcdf_name(variable.name, "a dataset");
         const auto& along = variable.dimensions;
-        if (variable.by_record && variable.name != record_axis &&
+        const bool is_axis =
+            variable.name == record_axis ||
             std::any_of(layout.dimensions.begin(), layout.dimensions.end(),
-                        [&](const auto& one) { return one.first == variable.name; })) {
+                        [&](const auto& one) { return one.first == variable.name; });
+        const bool is_time = variable.name == record_axis && along.empty();
+        if (variable.by_record && is_axis && !is_time) {
             throw InvalidArgument(
                 Problem{"'" + variable.name + "' is called like an axis and is not its coordinate",
                         text("a dataset along (", listed(along), ") that changes with time"),
-                        "another name, or a dataset along that axis alone",
+                        "another name, or the coordinate of that axis",
                         "Call it or the axis something else"});
         }
     }
@@ -102,6 +105,7 @@ void Netcdf4Output::make_file(const RecordLayout& layout, const StepContents& st
     const Attributes said = record_series_attributes(step.of_series);
     check_attributes(said, "the series");
     const auto of_series = netcdf_attributes(said, "the series");
+    check_scale_attributes(said, "the series");
     for (const RecordVariable& variable : layout.variables) {
         check_attributes(variable.attributes, "'" + variable.name + "'");
         static_cast<void>(
@@ -197,6 +201,12 @@ void Netcdf4Output::make_dimensions(const RecordLayout& layout) {
         ++number;
     }
     ScaleUses uses;
+    if (layout.variables.size() > scale_uses_max) {
+        throw InvalidArgument(Problem{"a file of netCDF-4 cannot have so many variables",
+                                      text(layout.variables.size()),
+                                      text("at most ", scale_uses_max, " along an axis"),
+                                      "Write CDF-5 (.nc), or HDF5"});
+    }
     for (const RecordVariable& variable : layout.variables) {
         std::vector<std::string> along = variable.dimensions;
         if (variable.by_record) {
@@ -315,8 +325,8 @@ void Netcdf4Output::extend(std::uint64_t records) {
 
 void Netcdf4Output::finish() {
     const Hdf5Session session;
-    ++records_;
     written(H5Fflush(file_, H5F_SCOPE_GLOBAL), path_);
+    ++records_;
 }
 
 void Netcdf4Output::give_up(std::uint64_t) {

@@ -129,7 +129,7 @@ Hdf5ChunkPlacer::Hdf5ChunkPlacer(const std::string& path, std::uint64_t bytes_ma
 std::uint64_t Hdf5ChunkPlacer::place(hid_t dataset, const Coordinates& offset, std::uint64_t bytes,
                                      std::uint32_t filters_left_out) {
     const std::vector<hsize_t> first(offset.begin(), offset.end());
-    Hdf5Placing placing;
+    Hdf5Placing placing(nothing_.get());
     written(H5Dwrite_chunk(dataset, H5P_DEFAULT, filters_left_out, first.data(), bytes,
                            nothing_.get()),
             path_);

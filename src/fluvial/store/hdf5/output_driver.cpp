@@ -99,9 +99,9 @@ herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, void
     return 0;
 }
 
-herr_t write(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
+herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes,
              const void* from) {
-    if (placing != nullptr && kind == H5FD_MEM_DRAW) {
+    if (placing != nullptr && from == placing->from) {
         ++placing->writes;
         placing->offset = address;
         placing->bytes = bytes;
@@ -169,7 +169,7 @@ Hdf5Id hdf5_output_access() {
     return hdf5_access_by(registered, driver());
 }
 
-Hdf5Placing::Hdf5Placing() {
+Hdf5Placing::Hdf5Placing(const void* from) : from(from) {
     placing = this;
 }
 Hdf5Placing::~Hdf5Placing() {

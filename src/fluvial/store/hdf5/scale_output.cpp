@@ -11,9 +11,9 @@
 namespace fluvial::store {
 namespace {
 
-constexpr std::array<std::string_view, 7> of_scales = {
-    "CLASS",         "NAME",           "DIMENSION_LIST",       "REFERENCE_LIST",
-    "_Netcdf4Dimid", "_NCProperties", "_Netcdf4Coordinates"};
+constexpr std::array<std::string_view, 8> of_scales = {
+    "CLASS",         "NAME",          "DIMENSION_LIST",      "REFERENCE_LIST",
+    "_Netcdf4Dimid", "_NCProperties", "_Netcdf4Coordinates", "_nc3_strict"};
 
 hobj_ref_t reference_to(hid_t object, const std::string& path) {
     hobj_ref_t reference = 0;
@@ -40,7 +40,7 @@ void check_scale_attributes(const Attributes& attributes, const std::string& own
     for (const std::string_view name : of_scales) {
         if (attributes.contains(std::string(name))) {
             throw InvalidArgument(Problem{
-                "an attribute of " + owner + " has a name that netCDF-4 needs for dimensions",
+                "an attribute of " + owner + " has a name that netCDF-4 needs itself",
                 "'" + std::string(name) + "'",
                 "any but CLASS, NAME, DIMENSION_LIST, REFERENCE_LIST and those of netCDF-4 itself",
                 "Call it something else"});

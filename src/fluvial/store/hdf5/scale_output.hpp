@@ -5,6 +5,7 @@
 /// Source: "HDF5 Dimension Scale Specification" (The HDF Group).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,6 +21,9 @@ void write_hdf5_scale(hid_t dataset, const std::string& name, const std::string&
 
 /// Throws InvalidArgument where attributes of a dataset have names that scales need.
 void check_scale_attributes(const Attributes& attributes, const std::string& owner);
+
+/// An attribute, which says at a scale what lies along it, has 64 KiB at most.
+inline constexpr std::size_t scale_uses_max = 4000;
 
 /// Which datasets lie along which scales.
 class ScaleUses {
