@@ -170,9 +170,10 @@ AgreedFlows HelperRanks::State::agree(const std::function<PlannedCall()>& prepar
 /// The same on helpers and on others.
 Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                                const ExchangeOptions& how) {
+    // Another rank may fail at any time, also after all that is this one's has moved.
+    const progress::Lookout until_alarm = alarmed();
     std::optional<PreparedExchange> prepared;
     {
-        const progress::Lookout until_alarm = alarmed();
         const progress::Lookout limited(progress::time_limit(how.stall_timeout_s, not_all_come));
         prepared.emplace(all, flows, std::vector(outgoing.begin(), outgoing.end()), how,
                          PreparedExchange::Agreed::Already);
@@ -181,8 +182,6 @@ Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const 
     prepared.reset();
     const bool windows = std::any_of(flows.begin(), flows.end(),
                                      [](const RankFlow& flow) { return !flow.direct(); });
-    // Another rank may fail after all that is this one's has moved.
-    const progress::Lookout until_alarm = alarmed();
     if (windows && leaves_messages(all, moved, how.stall_timeout_s)) {
         mpi::Comm fresh = all.split(0, all.rank());
         all.abandon();

@@ -107,10 +107,12 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
     for (std::size_t i = 0; i < call.flows.size(); ++i) {
         bytes[i] = static_cast<std::size_t>(-least[i]);
     }
-    if (known) {
-        agreed.warning = check_in_place(agreeing.machines, *call.topology, call.displaced);
-    } else if (!all_in_place) {
-        agreed.warning = check_in_place(host_of_each_rank(comm), *call.topology, call.displaced);
+    if (known || !all_in_place) {
+        const auto hosts = known ? std::vector(agreeing.machines.begin(), agreeing.machines.end())
+                                 : host_of_each_rank(comm);
+        mpi::throw_alike(comm, [&] {
+            agreed.warning = check_in_place(hosts, *call.topology, call.displaced);
+        });
     }
     if (agreed.warning.empty()) {
         agreed.flows =

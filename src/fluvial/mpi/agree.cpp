@@ -107,6 +107,10 @@ void agree_on(const Comm& comm, const std::function<void()>& validate,
     agreed(comm, [&] { check_alike(by_rank); });
 }
 
+void throw_alike(const Comm& comm, const std::function<void()>& call) {
+    agreed(comm, call);
+}
+
 bool was_agreed(const std::exception_ptr& failure, int ranks) {
     return failure && failure == last_agreed.failure && ranks == last_agreed.ranks;
 }

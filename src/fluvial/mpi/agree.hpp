@@ -43,6 +43,10 @@ void agree_on(const Comm& comm, const std::function<void()>& validate,
 /// one among so many ranks: all of them have it. Local.
 bool was_agreed(const std::exception_ptr& failure, int ranks);
 
+/// Calls what throws on every rank or on none, because it looks only at what was agreed on: its
+/// exception counts as agreed. Local.
+void throw_alike(const Comm& comm, const std::function<void()>& call);
+
 /// True on all ranks when the bytes of all ranks are the same. Collective, blocking. Two allreduces
 /// of 8 bytes, whatever the length and the number of ranks: compares hashes of 64 bits.
 bool all_equal(const Comm& comm, std::span<const std::byte> bytes);
