@@ -60,8 +60,8 @@ struct MessageFlow {
         std::size_t posted =
             fetched ? fetched_in_use_bytes / links / slot_bytes : posted_max / links;
         if (fetched && longest >= near_long_bytes) {
-            posted = std::min(posted, std::max(arrivals_in_use_bytes / links / slot_bytes,
-                                               arrivals_posted_min));
+            posted = std::min(
+                posted, std::max(arrivals_in_use_bytes / links / slot_bytes, arrivals_posted_min));
         }
         credits = static_cast<int>(std::min({slots, credits_max, std::max(credits_min, posted)}));
         const std::size_t at_work = fetched ? in_use : other_batch_bytes;

@@ -110,9 +110,8 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
     if (known || !all_in_place) {
         const auto hosts = known ? std::vector(agreeing.machines.begin(), agreeing.machines.end())
                                  : host_of_each_rank(comm);
-        mpi::throw_alike(comm, [&] {
-            agreed.warning = check_in_place(hosts, *call.topology, call.displaced);
-        });
+        mpi::throw_alike(
+            comm, [&] { agreed.warning = check_in_place(hosts, *call.topology, call.displaced); });
     }
     if (agreed.warning.empty()) {
         agreed.flows =

@@ -35,8 +35,8 @@ void put(SeriesWriteStep& step, const std::string& name, std::uint64_t number, i
     const Region mine = part_of(extent, axis);
     if (!mine.empty()) {
         const std::vector<double> values = field(number, extent);
-        step.put(name, subview(ArrayView(values.data(), DType::Float64, extent), mine),
-                 mine.offset, extent);
+        step.put(name, subview(ArrayView(values.data(), DType::Float64, extent), mine), mine.offset,
+                 extent);
     }
 }
 

@@ -85,17 +85,16 @@ std::string RemoteSession::who() const {
 bool RemoteSession::has_all() {
     constexpr std::int64_t patience_ns = 1'000'000'000;
     if (observes()) {
-        const bool sending =
-            connection_.sending() ||
-            std::any_of(data_.begin(), data_.end(),
-                        [](const auto& one) { return one.second->sending(); });
+        const bool sending = connection_.sending() ||
+                             std::any_of(data_.begin(), data_.end(),
+                                         [](const auto& one) { return one.second->sending(); });
         last_asked_for_ns_ = last_asked_for_ns_ == 0 ? now_ns() : last_asked_for_ns_;
         return !sending || over_ || now_ns() - last_asked_for_ns_ > patience_ns;
     }
     const ControlLock lock(control());
     const GroupState state = control().group(place_.group).state;
-    return (ended_ && handed_out_.steps().empty()) || over_ ||
-           state == GroupState::Evicted || state == GroupState::Broken;
+    return (ended_ && handed_out_.steps().empty()) || over_ || state == GroupState::Evicted ||
+           state == GroupState::Broken;
 }
 
 void RemoteSession::advance(bool heard, bool asked_for_data) {

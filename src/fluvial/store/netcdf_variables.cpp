@@ -177,10 +177,10 @@ void check_netcdf_name(const std::string& name, const std::string& what) {
 
 void check_netcdf_type(DType dtype, const std::string& name) {
     if (!is_integer(dtype) && dtype != DType::Float32 && dtype != DType::Float64) {
-        throw InvalidArgument(
-            Problem{"'" + name + "' has a dtype that files of netCDF do not have",
-                    std::string(name_of(dtype)), "integers of 8 to 64 bits, float32 and float64",
-                    "Convert it, or write HDF5"});
+        throw InvalidArgument(Problem{"'" + name + "' has a dtype that files of netCDF do not have",
+                                      std::string(name_of(dtype)),
+                                      "integers of 8 to 64 bits, float32 and float64",
+                                      "Convert it, or write HDF5"});
     }
 }
 

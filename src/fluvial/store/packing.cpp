@@ -47,8 +47,9 @@ Compression to_compression(const std::string& said, const std::string& engine) {
         return {};
     }
     if (engine != "hdf5" && engine != "netcdf4") {
-        throw_no_codec(said, engine, "none",
-                       "Write HDF5 or netCDF-4, or another format from Python or by `fluvial pipe`");
+        throw_no_codec(
+            said, engine, "none",
+            "Write HDF5 or netCDF-4, or another format from Python or by `fluvial pipe`");
     }
     const auto level = level_in(said);
     if (said.substr(0, said.find(':')) != "gzip" || !level) {

@@ -30,8 +30,8 @@ void write_attributes(hid_t object, const std::vector<NetcdfAttribute>& attribut
             write_hdf5_texts(object, attribute.name, {&*attribute.text, 1}, {}, path);
         } else {
             write_hdf5_attribute(object, attribute.name, hdf5_type_of(attribute.dtype),
-                                 {static_cast<Index>(attribute.count())},
-                                 attribute.numbers.data(), path);
+                                 {static_cast<Index>(attribute.count())}, attribute.numbers.data(),
+                                 path);
         }
     }
 }
@@ -122,8 +122,7 @@ void Netcdf4Output::make_file(const RecordLayout& layout, const StepContents& st
     file_ = Hdf5Id(written(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, creation, access), path_));
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
-    const std::string made_by =
-        text("version=2,hdf5=", major, '.', minor, '.', release);
+    const std::string made_by = text("version=2,hdf5=", major, '.', minor, '.', release);
     write_hdf5_texts(file_, "_NCProperties", {&made_by, 1}, {}, path_);
     write_attributes(file_, of_series, path_);
     std::uint64_t bytes = hdf5_object_bytes_max * (layout.variables.size() + 2);
@@ -171,12 +170,12 @@ void Netcdf4Output::make_variable(const RecordVariable& variable, const StepCont
                         "Write CDF-5 (.nc), or give compression='gzip'"});
         }
     }
-    const Hdf5Id space = variable.by_record ? growing_space(variable.shape)
-                                            : hdf5_space_of(variable.shape);
-    stored.dataset = Hdf5Id(written(
-        H5Dcreate2(file_, variable.name.c_str(), hdf5_type_of(variable.dtype), space, H5P_DEFAULT,
-                   properties, H5P_DEFAULT),
-        path_));
+    const Hdf5Id space =
+        variable.by_record ? growing_space(variable.shape) : hdf5_space_of(variable.shape);
+    stored.dataset =
+        Hdf5Id(written(H5Dcreate2(file_, variable.name.c_str(), hdf5_type_of(variable.dtype), space,
+                                  H5P_DEFAULT, properties, H5P_DEFAULT),
+                       path_));
     write_attributes(
         stored.dataset,
         netcdf_attributes(variable.attributes, "'" + variable.name + "'", variable.dtype), path_);
@@ -202,10 +201,9 @@ void Netcdf4Output::make_dimensions(const RecordLayout& layout) {
     }
     ScaleUses uses;
     if (layout.variables.size() > scale_uses_max) {
-        throw InvalidArgument(Problem{"a file of netCDF-4 cannot have so many variables",
-                                      text(layout.variables.size()),
-                                      text("at most ", scale_uses_max, " along an axis"),
-                                      "Write CDF-5 (.nc), or HDF5"});
+        throw InvalidArgument(Problem{
+            "a file of netCDF-4 cannot have so many variables", text(layout.variables.size()),
+            text("at most ", scale_uses_max, " along an axis"), "Write CDF-5 (.nc), or HDF5"});
     }
     for (const RecordVariable& variable : layout.variables) {
         std::vector<std::string> along = variable.dimensions;

@@ -130,15 +130,14 @@ std::uint64_t Hdf5ChunkPlacer::place(hid_t dataset, const Coordinates& offset, s
                                      std::uint32_t filters_left_out) {
     const std::vector<hsize_t> first(offset.begin(), offset.end());
     Hdf5Placing placing(nothing_.get());
-    written(H5Dwrite_chunk(dataset, H5P_DEFAULT, filters_left_out, first.data(), bytes,
-                           nothing_.get()),
-            path_);
+    written(
+        H5Dwrite_chunk(dataset, H5P_DEFAULT, filters_left_out, first.data(), bytes, nothing_.get()),
+        path_);
     if (placing.writes != 1 || placing.bytes != bytes) {
-        throw SystemError(
-            Problem{"libhdf5 does not write a chunk in one piece",
-                    text(placing.writes, " writes, the last of ", placing.bytes, " bytes, for ",
-                         bytes),
-                    "one write", "Write without compression"});
+        throw SystemError(Problem{
+            "libhdf5 does not write a chunk in one piece",
+            text(placing.writes, " writes, the last of ", placing.bytes, " bytes, for ", bytes),
+            "one write", "Write without compression"});
     }
     return placing.offset;
 }

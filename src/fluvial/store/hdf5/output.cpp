@@ -92,8 +92,8 @@ Hdf5Id group_at(hid_t parent, const std::string& name, const std::string& path) 
     if (there) {
         return Hdf5Id(written(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), path));
     }
-    return Hdf5Id(
-        written(H5Gcreate2(parent, name.c_str(), hdf5_with_groups(), H5P_DEFAULT, H5P_DEFAULT), path));
+    return Hdf5Id(written(
+        H5Gcreate2(parent, name.c_str(), hdf5_with_groups(), H5P_DEFAULT, H5P_DEFAULT), path));
 }
 
 /// A dataset with all its room and nothing written into it; where its elements begin. One that is
@@ -113,9 +113,9 @@ std::optional<std::uint64_t> make_dataset(hid_t step, const DatasetDescription& 
         H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
     }
     const Hdf5Id type = hdf5_type_of(dataset.dtype), space = hdf5_space_of(dataset.shape);
-    const Hdf5Id made(written(
-        H5Dcreate2(step, dataset.name.c_str(), type, space, hdf5_with_groups(), properties, H5P_DEFAULT),
-        path));
+    const Hdf5Id made(written(H5Dcreate2(step, dataset.name.c_str(), type, space,
+                                         hdf5_with_groups(), properties, H5P_DEFAULT),
+                              path));
     AttributeWriter(made, path).write_all(dataset.attributes);
     if (packing) {
         return std::nullopt;
@@ -195,8 +195,7 @@ std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chu
             opened = chunk.dataset;
             dataset = Hdf5Id(written(H5Dopen2(file_, names_[*opened].c_str(), H5P_DEFAULT), path_));
         }
-        begins.push_back(
-            placer.place(dataset, chunk.offset, chunk.bytes, chunk.filters_left_out));
+        begins.push_back(placer.place(dataset, chunk.offset, chunk.bytes, chunk.filters_left_out));
     }
     flush();
     return begins;
@@ -204,7 +203,7 @@ std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chu
 
 void Hdf5Output::make_room(const OpenPmdLayout& layout, const Places& places) const {
     std::uint64_t bytes = hdf5_object_bytes_max * (layout.groups.size() + layout.constants.size() +
-                                              layout.datasets.size() + 2);
+                                                   layout.datasets.size() + 2);
     for (std::size_t i = 0; i < layout.datasets.size(); ++i) {
         bytes += places.packings[i] ? 0 : bytes_of(layout.datasets[i]);
     }

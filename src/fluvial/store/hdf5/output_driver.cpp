@@ -99,8 +99,7 @@ herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, void
     return 0;
 }
 
-herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes,
-             const void* from) {
+herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, const void* from) {
     if (placing != nullptr && from == placing->from) {
         ++placing->writes;
         placing->offset = address;
