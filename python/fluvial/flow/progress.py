@@ -63,9 +63,7 @@ class Account:
             try:
                 self._progress.show(outcomes, submitted)
             except (OSError, ValueError, AttributeError):
-                self._progress = (
-                    None  # nobody can see it: standard error is closed, or there is none
-                )
+                self._progress = None  # nobody can see it: there is no standard error
 
     def end(self, submitted: int, timeline: Callable[[], Timeline]) -> BaseException | None:
         """Say what became of all, and write the timeline; return what kept it from that."""
