@@ -45,6 +45,11 @@ Hdf5Id growing_space(const Coordinates& shape) {
 }
 
 void check_names(const RecordLayout& layout) {
+    if (layout.variables.size() > scale_uses_max) {
+        throw InvalidArgument(Problem{
+            "a file of netCDF-4 cannot have so many variables", text(layout.variables.size()),
+            text("at most ", scale_uses_max, " along an axis"), "Write CDF-5 (.nc), or HDF5"});
+    }
     for (const auto& [name, length] : layout.dimensions) {
         check_netcdf_name(name, "an axis");
     }
@@ -200,11 +205,6 @@ void Netcdf4Output::make_dimensions(const RecordLayout& layout) {
         ++number;
     }
     ScaleUses uses;
-    if (layout.variables.size() > scale_uses_max) {
-        throw InvalidArgument(Problem{
-            "a file of netCDF-4 cannot have so many variables", text(layout.variables.size()),
-            text("at most ", scale_uses_max, " along an axis"), "Write CDF-5 (.nc), or HDF5"});
-    }
     for (const RecordVariable& variable : layout.variables) {
         std::vector<std::string> along = variable.dimensions;
         if (variable.by_record) {
@@ -285,14 +285,7 @@ std::uint64_t Netcdf4Output::begin_of(const std::string& name) const {
 
 std::vector<std::uint64_t> Netcdf4Output::place(const std::vector<PackedChunk>& chunks) {
     const Hdf5Session session;
-    std::uint64_t bytes = hdf5_object_bytes_max;
-    std::uint64_t longest = 0;
-    for (const PackedChunk& chunk : chunks) {
-        bytes += chunk.bytes + hdf5_index_bytes_max;
-        longest = std::max(longest, chunk.bytes);
-    }
-    add_hdf5_room(path_, bytes);
-    Hdf5ChunkPlacer placer(path_, longest);
+    Hdf5ChunkPlacer placer(path_, chunks);
     std::vector<std::uint64_t> begins;
     for (const PackedChunk& chunk : chunks) {
         Coordinates offset = {static_cast<Index>(records_)};

@@ -126,6 +126,27 @@ void add_hdf5_room(const std::string& path, std::uint64_t bytes) {
 Hdf5ChunkPlacer::Hdf5ChunkPlacer(const std::string& path, std::uint64_t bytes_max)
     : path_(path), nothing_(std::make_unique_for_overwrite<std::byte[]>(bytes_max)) {}
 
+namespace {
+
+std::uint64_t longest_of(std::span<const PackedChunk> chunks) {
+    std::uint64_t longest = 0;
+    for (const PackedChunk& chunk : chunks) {
+        longest = std::max(longest, chunk.bytes);
+    }
+    return longest;
+}
+
+}  // namespace
+
+Hdf5ChunkPlacer::Hdf5ChunkPlacer(const std::string& path, std::span<const PackedChunk> chunks)
+    : Hdf5ChunkPlacer(path, longest_of(chunks)) {
+    std::uint64_t bytes = hdf5_object_bytes_max;
+    for (const PackedChunk& chunk : chunks) {
+        bytes += chunk.bytes + hdf5_index_bytes_max;
+    }
+    add_hdf5_room(path, bytes);
+}
+
 std::uint64_t Hdf5ChunkPlacer::place(hid_t dataset, const Coordinates& offset, std::uint64_t bytes,
                                      std::uint32_t filters_left_out) {
     const std::vector<hsize_t> first(offset.begin(), offset.end());

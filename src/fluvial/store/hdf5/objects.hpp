@@ -53,6 +53,8 @@ void add_hdf5_room(const std::string& path, std::uint64_t bytes);
 class Hdf5ChunkPlacer {
   public:
     Hdf5ChunkPlacer(const std::string& path, std::uint64_t bytes_max);
+    /// For these, with room for them. Throws SystemError.
+    Hdf5ChunkPlacer(const std::string& path, std::span<const PackedChunk> chunks);
     std::uint64_t place(hid_t dataset, const Coordinates& offset, std::uint64_t bytes,
                         std::uint32_t filters_left_out);
 

@@ -179,14 +179,7 @@ void Hdf5Output::make_file(const Attributes& of_series) {
 
 std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chunks) {
     const Hdf5Session session;
-    std::uint64_t bytes = hdf5_object_bytes_max;
-    std::uint64_t longest = 0;
-    for (const PackedChunk& chunk : chunks) {
-        bytes += chunk.bytes + hdf5_index_bytes_max;
-        longest = std::max(longest, chunk.bytes);
-    }
-    add_hdf5_room(path_, bytes);
-    Hdf5ChunkPlacer placer(path_, longest);
+    Hdf5ChunkPlacer placer(path_, chunks);
     std::vector<std::uint64_t> begins;
     Hdf5Id dataset;
     std::optional<std::size_t> opened;
