@@ -25,12 +25,6 @@ namespace {
 
 constexpr Index count = 2'000'000;  // numbers of 8 bytes: more than comes with a step
 
-std::vector<host::Mapping> mapped(const Arena& arena) {
-    std::vector<host::Mapping> arenas;
-    arenas.push_back(arena.file().map(host::Access::ReadOnly));
-    return arenas;
-}
-
 /// A writer's host in the process of the test, with one step, and two ways to it.
 struct Serving {
     Serving() {

@@ -21,12 +21,6 @@ namespace {
 constexpr int places = 4;
 constexpr Index count = 30'000;  // numbers of 8 bytes
 
-std::vector<host::Mapping> mapped(const Arena& arena) {
-    std::vector<host::Mapping> arenas;
-    arenas.push_back(arena.file().map(host::Access::ReadOnly));
-    return arenas;
-}
-
 /// A writer's host that serves readers elsewhere, in the process of the test.
 struct Serving {
     explicit Serving(StepsTo to = StepsTo::All)

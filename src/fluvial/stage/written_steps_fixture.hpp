@@ -16,6 +16,13 @@
 
 namespace fluvial::stage {
 
+/// The memory of a single rank, as a host serves it.
+inline std::vector<host::Mapping> mapped(const Arena& arena) {
+    std::vector<host::Mapping> arenas;
+    arenas.push_back(arena.file().map(host::Access::ReadOnly));
+    return arenas;
+}
+
 struct WrittenSteps {
     explicit WrittenSteps(const WriterOptions& options) : stream(options) {}
 
