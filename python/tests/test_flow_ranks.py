@@ -4,6 +4,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -320,3 +322,21 @@ class test_exceptions_of_the_program_let_the_other_ranks_go:
 
     def check(jobs):
         assert jobs.finish()["job"] == [3, 3, 3]
+
+
+WITHOUT_STDERR = """
+import os, sys
+import fluvial as fl
+
+{closing}
+with fl.Pool(progress=True) as pool:
+    found = [future.result(timeout=20) for future in [pool.submit(abs, -i) for i in range(5)]]
+os.write(1, repr(found).encode())
+"""
+
+
+@pytest.mark.parametrize("closing", ["sys.stderr.close()", "sys.stderr = None"])
+def test_progress_that_nobody_can_see_ends_no_pool(closing):
+    program = WITHOUT_STDERR.format(closing=closing)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert ran.stdout == b"[0, 1, 2, 3, 4]"

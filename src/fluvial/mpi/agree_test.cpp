@@ -183,6 +183,22 @@ TEST_CASE("only ranks that say something must say the same") {
     comm.close();
 }
 
+TEST_CASE("what all ranks throw alike counts as agreed, and what one throws does not") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const auto was_agreed_of = [&](const std::function<void()>& call) {
+        try {
+            call();
+        } catch (const InvalidArgument&) {
+            return was_agreed(std::current_exception(), comm.size());
+        }
+        return false;
+    };
+    const auto refuse = [] { throw InvalidArgument("not here"); };
+    CHECK(was_agreed_of([&] { throw_alike(comm, refuse); }));
+    CHECK_FALSE(was_agreed_of(refuse));
+    comm.close();
+}
+
 TEST_CASE("a failure survives the way through bytes") {
     const Failure failure{"StaleContact", "the writer\nis gone", 3};
     const Failure again = Failure::from_bytes(failure.to_bytes());
