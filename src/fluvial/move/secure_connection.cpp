@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <sodium.h>
 
@@ -13,7 +14,9 @@ namespace fluvial::move {
 namespace {
 
 constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
-constexpr std::size_t ahead_bytes = 64 * 1024;
+/// Read ahead of messages that follow each other; and of one between raw bytes, which are better read
+/// where they go.
+constexpr std::size_t ahead_bytes = 64 * 1024, ahead_of_raw_bytes = 512;
 constexpr std::size_t together_bytes_max =
     16 * 1024;  // more grow no further, which would copy them
 constexpr std::size_t spare_bytes_max = std::size_t{1} << 20, spares_max = 16;
@@ -36,7 +39,8 @@ bool SecureConnection::fill(std::size_t bytes) {
     }
     while (filled_ < bytes) {
         // Memory grows with what comes, not with what is announced.
-        const std::size_t wanted = read_ahead_ && proven() ? std::max(bytes, ahead_bytes) : bytes;
+        const std::size_t ahead = raw_between_ ? ahead_of_raw_bytes : ahead_bytes;
+        const std::size_t wanted = read_ahead_ && proven() ? std::max(bytes, ahead) : bytes;
         const std::size_t room = std::min(wanted, std::max(2 * filled_, ahead_bytes));
         if (incoming_.size() < room) {
             incoming_.resize(room);
@@ -86,6 +90,7 @@ void SecureConnection::open_message(std::span<std::byte> to) {
             "network");
     }
     used_ += sealed;
+    raw_between_ = std::exchange(raw_came_, false);
 }
 
 std::optional<Bytes> SecureConnection::take_message() {
@@ -131,13 +136,26 @@ void SecureConnection::post_raw(std::span<const std::byte> bytes,
 }
 
 std::size_t SecureConnection::read_raw(std::span<std::byte> to) {
+    raw_came_ = raw_between_ = true;
     if (!has_more()) {
-        return socket_.read_some(to);
+        return read_raw_and_ahead(to);
     }
     const std::size_t bytes = std::min(to.size(), filled_ - used_);
     std::copy_n(incoming_.begin() + static_cast<std::ptrdiff_t>(used_), bytes, to.begin());
     used_ += bytes;
     return bytes;
+}
+
+/// With the message that follows, where that is there.
+std::size_t SecureConnection::read_raw_and_ahead(std::span<std::byte> to) {
+    used_ = filled_ = 0;
+    if (read_ahead_ && incoming_.size() < ahead_of_raw_bytes) {
+        incoming_.resize(ahead_of_raw_bytes);
+    }
+    const std::size_t ahead = read_ahead_ ? ahead_of_raw_bytes : 0;
+    const std::size_t got = socket_.read_some(to, std::span(incoming_).first(ahead));
+    filled_ = got - std::min(got, to.size());
+    return got - filled_;
 }
 
 Bytes& SecureConnection::messages_to_send() {

@@ -84,6 +84,7 @@ class SecureConnection {
 
     bool fill(std::size_t bytes);
     bool step();
+    std::size_t read_raw_and_ahead(std::span<std::byte> to);
     void send_hello();
     void check_version();
     void answer_hello();
@@ -105,6 +106,7 @@ class SecureConnection {
     Bytes incoming_;        ///< what has come ...
     std::size_t used_ = 0;  ///< ... of which this much has been taken
     std::size_t filled_ = 0;
+    bool raw_between_ = false, raw_came_ = false;  ///< before and since the last message
     /// What is to be sent: messages, of this object, or raw bytes.
     struct Outgoing {
         Bytes messages;

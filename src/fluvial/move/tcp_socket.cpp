@@ -148,10 +148,18 @@ TcpSocket TcpSocket::begin(const Endpoint& to) {
 }
 
 std::size_t TcpSocket::read_some(std::span<std::byte> to) const {
-    if (to.empty()) {
+    return read_some(to, {});
+}
+
+std::size_t TcpSocket::read_some(std::span<std::byte> to, std::span<std::byte> behind) const {
+    if (to.empty() && behind.empty()) {
         return 0;
     }
-    const ssize_t got = ::recv(descriptor(), to.data(), to.size(), MSG_DONTWAIT);
+    iovec places[] = {{to.data(), to.size()}, {behind.data(), behind.size()}};
+    msghdr header{};
+    header.msg_iov = places;
+    header.msg_iovlen = behind.empty() ? 1 : 2;
+    const ssize_t got = ::recvmsg(descriptor(), &header, MSG_DONTWAIT);
     if (got > 0) {
         return static_cast<std::size_t>(got);
     }

@@ -45,6 +45,8 @@ class TcpSocket {
 
     /// Bytes that were there; 0: none for now. Throws PeerLost at the end of the connection.
     std::size_t read_some(std::span<std::byte> to) const;
+    /// The same, into `to` and what finds no room there into `behind`, by one system call.
+    std::size_t read_some(std::span<std::byte> to, std::span<std::byte> behind) const;
     /// Bytes that found room; 0: none for now. Throws PeerLost.
     std::size_t write_some(std::span<const std::byte> bytes) const;
     /// The same of several parts, one after the other, by one system call; of the first 64.
