@@ -136,8 +136,12 @@ def environment(flavour: str) -> dict[str, str]:
     }
 
 
+_WORDS = {"--sanitized": "sanitize", "--portable": "portable"}
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="./run test", description=__doc__.split("\n")[0])
+    word = next((word for option, word in _WORDS.items() if option in sys.argv), "test")
+    parser = argparse.ArgumentParser(prog=f"./run {word}", description=__doc__.split("\n")[0])
     parser.add_argument("-k", metavar="PATTERN", help="only tests whose names match")
     parser.add_argument("-m", metavar="MARKS", help="only Python tests with these pytest marks")
     parser.add_argument(

@@ -105,7 +105,10 @@ def test_the_first_call_of_a_word_configures(bare, tmp_path, words, build):
     assert f"configuring {build} failed" in done.stderr and "cmake: a stand-in" in done.stderr
 
 
-@pytest.mark.parametrize("word", ["demo", "build", "docs", "shell"])
+@pytest.mark.parametrize(
+    "word",
+    "demo bench test soak sanitize portable lint docs build shell".split(),
+)
 def test_help_comes_before_anything_is_installed(bare, tmp_path, word):
     shutil.rmtree(bare / ".build", ignore_errors=True)
     done, calls = call(bare, tmp_path, word, "--help")
