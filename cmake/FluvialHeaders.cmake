@@ -16,6 +16,7 @@ set(fluvial_public_headers
     base/error.hpp
     c/MPIStream.h
     c/fluvial.h
+    c/series.h
     compute/apply.hpp
     compute/operator.hpp
     compute/operators/camera.hpp

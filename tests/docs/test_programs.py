@@ -175,6 +175,33 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
         check_climate(programs / "climate", launcher, tmp_path / name)
 
 
+@pytest.mark.slow
+def test_c_writer_and_reader(build, launcher, tmp_path):
+    programs = build("17_c_writer_and_reader")
+    expected = [
+        f"t={i / 2}: mean {300 + i + 59.5}, max {300 + i + 119}, row 7 {300 + i + 7}"
+        for i in range(10)
+    ]
+    heat, look = [str(programs / "heat")], [str(programs / "look")]
+    assert run_pair(launcher, tmp_path, heat, look) == expected
+    for name in ("plate.h5", "plate%T.h5"):
+        path = str(tmp_path / name)
+        run_on(launcher, 3, *heat, path)
+        assert run_on(launcher, 2, *look, path).splitlines() == expected
+        with fl.open(path) as series:
+            for index, step in enumerate(series):
+                temperature = step["meshes/T"]
+                assert (step.time, temperature.attrs["units"]) == (index / 2, "K")
+                rows = 300.0 + index + np.arange(120)[:, None]
+                np.testing.assert_array_equal(temperature.read(), np.tile(rows, 64))
+    check = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
+    assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", tmp_path / "plate.h5")
+    failed = subprocess.run(
+        [*look, str(tmp_path / "none.h5")], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert failed.returncode != 0 and "none.h5" in failed.stderr
+
+
 def check_climate(program, launcher, path):
     """What C++ ranks write as netCDF is what programs for climate data expect."""
     growing = path.suffix == ".nc"  # one file of netCDF-4 is read when it is closed

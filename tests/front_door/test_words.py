@@ -107,7 +107,7 @@ def test_the_first_call_of_a_word_configures(bare, tmp_path, words, build):
 
 @pytest.mark.parametrize(
     "word",
-    "demo bench test soak sanitize portable lint docs build shell".split(),
+    ["demo", "bench", "test", "soak", "sanitize", "portable", "lint", "docs", "build", "shell"],
 )
 def test_help_comes_before_anything_is_installed(bare, tmp_path, word):
     shutil.rmtree(bare / ".build", ignore_errors=True)

@@ -35,6 +35,8 @@ int code_of(std::exception_ptr failure) noexcept {
         return remember(FLUVIAL_ESYSTEM, error.what());
     } catch (const TimedOut& error) {
         return remember(FLUVIAL_ETIMEOUT, error.what());
+    } catch (const PeerLost& error) {
+        return remember(FLUVIAL_EPEER, error.what());
     } catch (const std::bad_alloc& error) {
         return remember(FLUVIAL_ENOMEM, error.what());
     } catch (const std::exception& error) {
@@ -99,6 +101,8 @@ const char* fluvial_strerror(int code) {
             return "a deadline passed";
         case FLUVIAL_ENOMEM:
             return "no memory";
+        case FLUVIAL_EPEER:
+            return "another process has died, is stopped, or has failed";
         case FLUVIAL_EOTHER:
             return "an error of another kind";
         default:

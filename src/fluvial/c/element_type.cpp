@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fluvial/compute/apply.hpp"
+#include "fluvial/mpi/local_operation.hpp"
 
 namespace fluvial::c {
 namespace {
@@ -80,6 +81,18 @@ void convert(const ArrayView& from, DType to, void* out) {
             }
         });
     });
+}
+
+MPI_Datatype type_in_c(DType dtype, const std::string& name) {
+    const auto known = mpi::c_type(dtype);
+    if (!known) {
+        const char* const remedy =
+            is_complex(dtype) ? "" : "Ask for its elements as MPI_FLOAT or MPI_DOUBLE";
+        throw InvalidArgument(Problem{text("'", name, "' has no type in C"),
+                                      std::string(name_of(dtype)), "integers, float32, float64",
+                                      remedy});
+    }
+    return *known;
 }
 
 compute::OperatorPtr on_converted(compute::OperatorPtr op, DType to) {

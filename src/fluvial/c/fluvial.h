@@ -42,7 +42,8 @@ enum {
     FLUVIAL_ERANGE = -4,    ///< the result does not fit the type asked for
     FLUVIAL_ETIMEOUT = -5,  ///< a deadline passed
     FLUVIAL_ENOMEM = -6,    ///< no memory
-    FLUVIAL_EOTHER = -7     ///< anything else
+    FLUVIAL_EOTHER = -7,    ///< anything else
+    FLUVIAL_EPEER = -8      ///< another process has died, is stopped, or has failed
 };
 
 /// fluvial_object_io.mode

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 
+#include "fluvial/c/answers.hpp"
 #include "fluvial/c/boundary.hpp"
+#include "fluvial/c/element_type.hpp"
 #include "fluvial/c/open_file.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/info.hpp"
-#include "fluvial/mpi/local_operation.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/scan/scan.hpp"
 
@@ -30,47 +30,11 @@ int inquire(fluvial_file* file, int dataset, const void* answer, Use use) {
     });
 }
 
-void copy_text(const std::string& from, std::size_t size, char* to, const char* what) {
-    if (from.size() + 1 > size) {
-        throw InvalidArgument(Problem{text(what, " does not fit"), text(size, " characters"),
-                                      text(from.size() + 1, " or more"), ""});
-    }
-    std::memcpy(to, from.c_str(), from.size() + 1);
-}
-
 const Attribute& attribute_of(fluvial_file* file, int dataset, const char* name) {
     check_given(file, "file");
     check_given(name, "name");
     const auto used = dataset == FLUVIAL_GLOBAL ? nullptr : file->dataset(dataset);
-    const Attributes& attributes = used ? used->attributes() : file->file->attributes();
-    const auto found = attributes.find(name);
-    if (found == attributes.end()) {
-        std::string names;
-        for (const auto& [other, value] : attributes) {
-            names += (names.empty() ? "" : ", ") + other;
-        }
-        throw InvalidArgument(
-            Problem{"no attribute of this name", text("'", name, "'"), names, ""});
-    }
-    return found->second;
-}
-
-/// Of one that is not one text.
-std::string kind_of(const Attribute& attribute) {
-    if (std::holds_alternative<std::vector<std::string>>(attribute)) {
-        return "several texts";
-    }
-    return floats_of(attribute) ? "numbers" : "values that C has no type for";
-}
-
-std::vector<double> numbers_of(const Attribute& attribute, const char* name) {
-    if (const auto numbers = floats_of(attribute)) {
-        return *numbers;
-    }
-    const bool one_text = std::holds_alternative<std::string>(attribute);
-    throw InvalidArgument(Problem{text("attribute '", name, "' is not numeric"),
-                                  one_text ? "text" : kind_of(attribute), "numbers",
-                                  one_text ? "Use fluvial_get_att_text" : ""});
+    return c::attribute_in(used ? used->attributes() : file->file->attributes(), name);
 }
 
 }  // namespace
@@ -192,7 +156,7 @@ int fluvial_inq_dataset(fluvial_file* file, const char* name, int* dataset) {
 
 int fluvial_inq_name(fluvial_file* file, int dataset, size_t size, char* name) {
     return inquire(file, dataset, name,
-                   [&](const auto& found) { copy_text(found.name(), size, name, "the name"); });
+                   [&](const auto& found) { c::copy_text(found.name(), size, name, "the name"); });
 }
 
 int fluvial_inq_ndims(fluvial_file* file, int dataset, int* ndims) {
@@ -213,49 +177,27 @@ int fluvial_inq_dimname(fluvial_file* file, int dataset, int axis, size_t size, 
         }
         const auto& names = found.dimensions();
         const auto at = static_cast<std::size_t>(axis);
-        copy_text(at < names.size() ? names[at] : "", size, name, "the dimension's name");
+        c::copy_text(at < names.size() ? names[at] : "", size, name, "the dimension's name");
     });
 }
 
 int fluvial_inq_type(fluvial_file* file, int dataset, MPI_Datatype* type) {
-    return inquire(file, dataset, type, [&](const auto& found) {
-        const auto known = mpi::c_type(found.dtype());
-        if (!known) {
-            const char* const remedy =
-                is_complex(found.dtype()) ? "" : "Ask for its elements as MPI_FLOAT or MPI_DOUBLE";
-            throw InvalidArgument(Problem{text("'", found.name(), "' has no type in C"),
-                                          std::string(name_of(found.dtype())),
-                                          "integers, float32, float64", remedy});
-        }
-        *type = *known;
-    });
+    return inquire(file, dataset, type,
+                   [&](const auto& found) { *type = c::type_in_c(found.dtype(), found.name()); });
 }
 
 int fluvial_get_att_text(fluvial_file* file, int dataset, const char* name, size_t size,
                          char* value) {
     return guarded([&] {
-        const Attribute& attribute = attribute_of(file, dataset, name);
-        check_given(value, "value");
-        const auto* const string = std::get_if<std::string>(&attribute);
-        if (string == nullptr) {
-            const bool numbers = floats_of(attribute).has_value();
-            throw InvalidArgument(Problem{text("attribute '", name, "' is not text"),
-                                          kind_of(attribute), "one text",
-                                          numbers ? "Use fluvial_get_att_double" : ""});
-        }
-        copy_text(*string, size, value, "the attribute");
+        c::copy_text_attribute(attribute_of(file, dataset, name), name, size, value,
+                               "fluvial_get_att_double");
     });
 }
 
 int fluvial_get_att_double(fluvial_file* file, int dataset, const char* name, size_t count,
                            double* values) {
     return guarded([&] {
-        const auto numbers = numbers_of(attribute_of(file, dataset, name), name);
-        check_given(values, "values");
-        if (numbers.size() != count) {
-            throw InvalidArgument(Problem{text("attribute '", name, "' has another length"),
-                                          text("room for ", count), text(numbers.size()), ""});
-        }
-        std::copy(numbers.begin(), numbers.end(), values);
+        c::copy_number_attribute(attribute_of(file, dataset, name), name, count, values,
+                                 "fluvial_get_att_text");
     });
 }

@@ -24,8 +24,8 @@ TEST_CASE("files that are missing or damaged are codes, too") {
         CHECK(fluvial_open(MPI_COMM_WORLD, cut.path().c_str(), MPI_INFO_NULL, &file) ==
               FLUVIAL_EFILE);
     }
-    for (int code = FLUVIAL_EOTHER; code <= FLUVIAL_OK; ++code) {
-        for (int other = FLUVIAL_EOTHER; other < code; ++other) {
+    for (int code = FLUVIAL_EPEER; code <= FLUVIAL_OK; ++code) {
+        for (int other = FLUVIAL_EPEER; other < code; ++other) {
             CHECK(std::string(fluvial_strerror(code)) != fluvial_strerror(other));
         }
     }

@@ -14,8 +14,8 @@ namespace fluvial::move {
 namespace {
 
 constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
-/// Read ahead of messages that follow each other; and of one between raw bytes, which are better read
-/// where they go.
+/// Read ahead of messages that follow each other; and of one between raw bytes, which are better
+/// read where they go.
 constexpr std::size_t ahead_bytes = 64 * 1024, ahead_of_raw_bytes = 512;
 constexpr std::size_t together_bytes_max =
     16 * 1024;  // more grow no further, which would copy them

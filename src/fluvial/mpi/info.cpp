@@ -23,6 +23,20 @@ std::optional<std::string> hint(MPI_Info info, const std::string& key) {
     return std::string(value.data());
 }
 
+std::map<std::string, std::string> hints_of(MPI_Info info) {
+    std::map<std::string, std::string> all;
+    int count = 0;
+    if (info != MPI_INFO_NULL) {
+        check(MPI_Info_get_nkeys(info, &count), "count hints");
+    }
+    for (int i = 0; i < count; ++i) {
+        char key[MPI_MAX_INFO_KEY + 1] = {};
+        check(MPI_Info_get_nthkey(info, i, key), "read a hint");
+        all[key] = hint(info, key).value_or("");
+    }
+    return all;
+}
+
 long long positive_hint(MPI_Info info, const std::string& key) {
     const auto value = hint(info, key);
     if (!value) {

@@ -2,6 +2,7 @@
 /// Hints that users pass to MPI-IO.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,9 @@
 
 namespace fluvial::mpi {
 
-/// What `info` says of `key`; nothing of MPI_INFO_NULL. Local.
+/// All that `info` says, by key; nothing of MPI_INFO_NULL. Local.
+std::map<std::string, std::string> hints_of(MPI_Info info);
+/// What it says of `key`. Local.
 std::optional<std::string> hint(MPI_Info info, const std::string& key);
 
 /// The same as a positive whole number; 0 when there is none. Throws InvalidArgument for anything

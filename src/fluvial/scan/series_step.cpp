@@ -6,6 +6,25 @@
 #include "fluvial/scan/record_axis.hpp"
 
 namespace fluvial::scan {
+namespace {
+
+Coordinates without(const Coordinates& all, int axis) {
+    Coordinates others(all.size() - 1, 0);
+    for (int i = 0; i < others.size(); ++i) {
+        others[i] = all[i < axis ? i : i + 1];
+    }
+    return others;
+}
+
+Coordinates with(const Coordinates& others, int axis, Index one) {
+    Coordinates all(others.size() + 1, one);
+    for (int i = 0; i < others.size(); ++i) {
+        all[i < axis ? i : i + 1] = others[i];
+    }
+    return all;
+}
+
+}  // namespace
 
 const Attributes& SeriesStep::attributes() const {
     static const Attributes none;
@@ -28,22 +47,33 @@ Variable SeriesStep::variable(const std::string& name) const {
                 : whole;
 }
 
-compute::Array SeriesStep::read(const std::string& name) const {
+Coordinates SeriesStep::shape(const std::string& name) const {
     const DatasetPtr dataset = file_->dataset(name);
-    Region region = whole(dataset->shape());
-    Coordinates shape = dataset->shape();
-    if (const auto axis = axis_of_record(*dataset)) {
-        region.offset[*axis] = record_->at;
-        region.extent[*axis] = 1;
-        shape = Coordinates(dataset->shape().size() - 1, 0);
-        for (int i = 0; i < shape.size(); ++i) {
-            shape[i] = dataset->shape()[i < *axis ? i : i + 1];
-        }
-    }
-    compute::Array array(dataset->dtype(), shape);
-    dataset->read(region, {array.bytes.data(), array.dtype, region.extent,
-                           contiguous_strides(region.extent, size_of(array.dtype))});
+    const auto axis = axis_of_record(*dataset);
+    return axis ? without(dataset->shape(), *axis) : dataset->shape();
+}
+
+compute::Array SeriesStep::read(const std::string& name) const {
+    const Region all = whole(shape(name));
+    compute::Array array(file_->dataset(name)->dtype(), all.extent);
+    read(name, all,
+         {array.bytes.data(), array.dtype, all.extent,
+          contiguous_strides(all.extent, size_of(array.dtype))});
     return array;
+}
+
+void SeriesStep::read(const std::string& name, const Region& region,
+                      const MutableArrayView& to) const {
+    const DatasetPtr dataset = file_->dataset(name);
+    const auto axis = axis_of_record(*dataset);
+    if (!axis) {
+        dataset->read(region, to);
+        return;
+    }
+    check_inside(region, without(dataset->shape(), *axis), {"a region of", name});
+    const Coordinates extent = with(region.extent, *axis, 1);
+    dataset->read({with(region.offset, *axis, record_->at), extent},
+                  {to.data, to.dtype, extent, with(to.strides, *axis, 0)});
 }
 
 }  // namespace fluvial::scan

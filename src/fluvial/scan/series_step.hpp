@@ -32,6 +32,11 @@ class SeriesStep {
     /// All of a dataset's elements, stored values in native byte order; of a record without the
     /// axis of time. Local, blocking.
     compute::Array read(const std::string& name) const;
+    /// Of what read() gives; of a record without the axis of time.
+    Coordinates shape(const std::string& name) const;
+    /// A region of that, into an array of its extent and of the dataset's dtype. Local, blocking.
+    /// Throws InvalidArgument for a region outside of the shape.
+    void read(const std::string& name, const Region& region, const MutableArrayView& to) const;
 
     /// A dimension of the file, and the place along it that is this step.
     struct Record {

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/c/answers.hpp"
+#include "fluvial/c/boundary.hpp"
+#include "fluvial/c/element_type.hpp"
+#include "fluvial/c/operators.hpp"
+#include "fluvial/c/series.h"
+#include "fluvial/c/series_options.hpp"
+#include "fluvial/c/series_region.hpp"
+#include "fluvial/move/rank_watch.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/environment.hpp"
+#include "fluvial/mpi/local_operation.hpp"
+#include "fluvial/progress/engine.hpp"
+#include "fluvial/scan/series.hpp"
+
+using namespace fluvial;
+using c::check_given;
+using c::guarded;
+
+struct fluvial_reader {
+    fluvial_reader(scan::Series opened, mpi::Comm own)
+        : series(std::move(opened)), comm(std::move(own)) {}
+
+    scan::Series series;
+    mpi::Comm comm;
+    std::optional<scan::SeriesStep> step;
+    std::uint64_t steps = 0;  ///< that were asked for
+
+    const scan::SeriesStep& present_step() const {
+        if (!step) {
+            throw InvalidArgument(
+                Problem{"there is no present step",
+                        steps == 0 ? "none was asked for" : "the series has ended",
+                        "a step that fluvial_reader_next has brought", ""});
+        }
+        return *step;
+    }
+};
+
+namespace {
+
+template <class Use>
+int with_reader(fluvial_reader* reader, const char* call, Use use) {
+    return guarded([&] {
+        check_given(reader, "reader");
+        c::check_outside_functions(call);
+        use(*reader);
+    });
+}
+
+/// Calls use(step) with the present one.
+template <class Use>
+int ask(fluvial_reader* reader, const void* answer, Use use) {
+    return with_reader(reader, "an inquiry", [&](fluvial_reader& mine) {
+        check_given(answer, "the place for the answer");
+        use(mine.present_step());
+    });
+}
+
+template <class Use>
+int ask_dataset(fluvial_reader* reader, const char* dataset, const void* answer, Use use) {
+    return ask(reader, answer, [&](const scan::SeriesStep& step) {
+        check_given(dataset, "dataset");
+        use(step, std::string(dataset));
+    });
+}
+
+/// Calls use(attribute).
+template <class Use>
+int ask_attribute(fluvial_reader* reader, int of, const char* path, const char* name, Use use) {
+    return with_reader(reader, "an inquiry", [&](fluvial_reader& mine) {
+        c::check_owner(of);
+        if (of == FLUVIAL_SERIES) {
+            const Attributes all = mine.series.attributes();
+            use(c::attribute_in(all, name));
+        } else if (of == FLUVIAL_STEP) {
+            use(c::attribute_in(mine.present_step().attributes(), name));
+        } else if (of == FLUVIAL_DATASET) {
+            check_given(path, "path");
+            use(c::attribute_in(mine.present_step().dataset(path)->attributes(), name));
+        } else {
+            throw InvalidArgument(Problem{"attributes of groups are not read from C",
+                                          text("'", path == nullptr ? "" : path, "'"),
+                                          "FLUVIAL_SERIES, FLUVIAL_STEP, FLUVIAL_DATASET",
+                                          "Read them from Python"});
+        }
+    });
+}
+
+Region region_of(const Coordinates& shape, const MPI_Offset* start, const MPI_Offset* count) {
+    if (start == nullptr && count == nullptr) {
+        return whole(shape);
+    }
+    return {c::coordinates_from(shape.size(), start, "start"),
+            c::coordinates_from(shape.size(), count, "count")};
+}
+
+void read(const scan::SeriesStep& step, const std::string& name, const Region& region, DType to,
+          void* data) {
+    const DType stored = step.dataset(name)->dtype();
+    check_inside(region, step.shape(name), {"a region of", name.c_str()});
+    if (region.empty()) {
+        return;
+    }
+    check_given(data, "data");
+    const auto into = [&](std::byte* bytes) {
+        step.read(
+            name, region,
+            {bytes, stored, region.extent, contiguous_strides(region.extent, size_of(stored))});
+    };
+    if (stored == to) {
+        into(static_cast<std::byte*>(data));
+        return;
+    }
+    const auto bytes = static_cast<std::size_t>(region.volume()) * size_of(stored);
+    const auto elements = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    into(elements.get());
+    c::convert(ArrayView(elements.get(), stored, region.extent), to, data);
+}
+
+/// What is to be reduced, once it is known to make sense here.
+struct Reduction {
+    std::optional<scan::Variable> variable;
+    std::vector<scan::Operation> operations;
+};
+
+Reduction reduction_of(const fluvial_reader& reader, const char* dataset, const char* op,
+                       const double* result) {
+    check_given(dataset, "dataset");
+    check_given(op, "op");
+    check_given(result, "result");
+    Reduction made;
+    made.variable = reader.present_step().variable(dataset);
+    made.operations.emplace_back("result", c::operator_of(std::string(op)).op);
+    return made;
+}
+
+/// What is to be alike on all ranks beside the operator, which the scan compares.
+void add_terms(const fluvial_reader& reader, const char* dataset, std::size_t size, Terms& terms) {
+    const std::string remedy = "Call the same reductions in the same order on every rank";
+    terms.add("the number of the step", exact(static_cast<std::int64_t>(reader.steps)), remedy);
+    terms.add("the dataset", exact(dataset), remedy);
+    terms.add("how many numbers the result has room for", exact(static_cast<std::int64_t>(size)),
+              remedy);
+}
+
+void deliver(const compute::Result& result, std::size_t size, double* to) {
+    const compute::Array& value = result.at("value");
+    const Index entries = volume_of(value.shape);
+    if (static_cast<std::size_t>(entries) != size) {
+        throw InvalidArgument(Problem{"the result has another size than its place",
+                                      text("room for ", size), text(entries), ""});
+    }
+    c::convert(value.view(), DType::Float64, to);
+}
+
+void reduce(fluvial_reader& reader, const char* dataset, const char* op, std::size_t size,
+            double* result) {
+    const auto task = std::make_shared<const move::WatchedTask>(
+        move::watched(reader.comm, scan::Options().stall_timeout_s, "the reduction"));
+    task->come();
+    scan::Options options;
+    options.shuffle = scan::Options::Shuffle::Common;
+    options.task = reader.comm.size() > 1 ? task : nullptr;
+    auto pending = task->during([&] {
+        Reduction wanted;
+        mpi::agree_on(
+            reader.comm, [&] { wanted = reduction_of(reader, dataset, op, result); },
+            [&](Terms& terms) { add_terms(reader, dataset, size, terms); });
+        return wanted.variable->start(wanted.operations, {}, reader.comm, options);
+    });
+    deliver(pending.wait().results.at("result"), size, result);
+}
+
+}  // namespace
+
+int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options,
+                        fluvial_reader** reader) {
+    return guarded([&] {
+        c::check_outside_functions("fluvial_reader_open");
+        const progress::Setup setup;
+        mpi::Comm own = mpi::Comm::duplicate(comm);
+        try {
+            scan::SeriesOptions wanted;
+            mpi::agree(own, [&] {
+                check_given(reader, "reader");
+                *reader = nullptr;
+                check_given(name, "name");
+                wanted = c::reader_options_of(options);
+            });
+            scan::Series series(name, own, wanted);
+            *reader = new fluvial_reader(std::move(series), std::move(own));
+        } catch (...) {
+            own.close();
+            throw;
+        }
+    });
+}
+
+int fluvial_reader_next(fluvial_reader* reader, int* more) {
+    return with_reader(reader, "fluvial_reader_next", [&](fluvial_reader& mine) {
+        check_given(more, "more");
+        *more = 0;
+        mine.step.reset();
+        ++mine.steps;
+        mine.step = mine.series.next();
+        *more = mine.step ? 1 : 0;
+    });
+}
+
+int fluvial_reader_inq_iteration(fluvial_reader* reader, long long* iteration) {
+    return ask(reader, iteration, [&](const scan::SeriesStep& step) {
+        *iteration = static_cast<long long>(step.index());
+    });
+}
+
+int fluvial_reader_inq_time(fluvial_reader* reader, double* time) {
+    return ask(reader, time, [&](const scan::SeriesStep& step) {
+        c::copy_number_attribute(c::attribute_in(step.attributes(), "time"), "time", 1, time,
+                                 "fluvial_reader_get_att_text");
+    });
+}
+
+int fluvial_reader_inq_ndatasets(fluvial_reader* reader, int* ndatasets) {
+    return ask(reader, ndatasets, [&](const scan::SeriesStep& step) {
+        *ndatasets = static_cast<int>(step.names().size());
+    });
+}
+
+int fluvial_reader_inq_name(fluvial_reader* reader, int dataset, size_t size, char* name) {
+    return ask(reader, name, [&](const scan::SeriesStep& step) {
+        const auto& names = step.names();
+        if (dataset < 0 || dataset >= static_cast<int>(names.size())) {
+            throw InvalidArgument(Problem{"the step has no dataset of this number", text(dataset),
+                                          text("0 to ", names.size(), " exclusive"), ""});
+        }
+        c::copy_text(names[static_cast<std::size_t>(dataset)], size, name, "the name");
+    });
+}
+
+int fluvial_reader_inq_ndims(fluvial_reader* reader, const char* dataset, int* ndims) {
+    return ask_dataset(reader, dataset, ndims,
+                       [&](const scan::SeriesStep& step, const std::string& name) {
+                           *ndims = step.shape(name).size();
+                       });
+}
+
+int fluvial_reader_inq_shape(fluvial_reader* reader, const char* dataset, MPI_Offset* shape) {
+    return ask_dataset(reader, dataset, shape,
+                       [&](const scan::SeriesStep& step, const std::string& name) {
+                           const Coordinates found = step.shape(name);
+                           std::copy(found.begin(), found.end(), shape);
+                       });
+}
+
+int fluvial_reader_inq_type(fluvial_reader* reader, const char* dataset, MPI_Datatype* type) {
+    return ask_dataset(reader, dataset, type,
+                       [&](const scan::SeriesStep& step, const std::string& name) {
+                           *type = c::type_in_c(step.dataset(name)->dtype(), name);
+                       });
+}
+
+int fluvial_reader_get_att_text(fluvial_reader* reader, int of, const char* path, const char* name,
+                                size_t size, char* value) {
+    return ask_attribute(reader, of, path, name, [&](const Attribute& attribute) {
+        c::copy_text_attribute(attribute, name, size, value, "fluvial_reader_get_att_double");
+    });
+}
+
+int fluvial_reader_get_att_double(fluvial_reader* reader, int of, const char* path,
+                                  const char* name, size_t count, double* values) {
+    return ask_attribute(reader, of, path, name, [&](const Attribute& attribute) {
+        c::copy_number_attribute(attribute, name, count, values, "fluvial_reader_get_att_text");
+    });
+}
+
+int fluvial_reader_get(fluvial_reader* reader, const char* dataset, MPI_Datatype type,
+                       const MPI_Offset* start, const MPI_Offset* count, void* data) {
+    return with_reader(reader, "fluvial_reader_get", [&](fluvial_reader& mine) {
+        const scan::SeriesStep& step = mine.present_step();
+        check_given(dataset, "dataset");
+        read(step, dataset, region_of(step.shape(dataset), start, count), mpi::element_type(type),
+             data);
+    });
+}
+
+int fluvial_reader_reduce(fluvial_reader* reader, const char* dataset, const char* op, size_t size,
+                          double* result) {
+    return with_reader(reader, "fluvial_reader_reduce", [&](fluvial_reader& mine) {
+        mpi::check_running();
+        reduce(mine, dataset, op, size, result);
+    });
+}
+
+int fluvial_reader_close(fluvial_reader* reader) {
+    if (reader == nullptr) {
+        return FLUVIAL_OK;
+    }
+    return with_reader(reader, "fluvial_reader_close", [](fluvial_reader& mine) {
+        const std::unique_ptr<fluvial_reader> last(&mine);
+        last->step.reset();
+        try {
+            last->series.close();
+        } catch (...) {
+            last->comm.close();
+            throw;
+        }
+        last->comm.close();
+    });
+}
