@@ -90,6 +90,7 @@ set(fluvial_public_headers
     stage/share.hpp
     stage/writer.hpp
     store/file.hpp
+    store/file_names.hpp
     store/formats.hpp
     store/input_file.hpp
     store/iterations.hpp

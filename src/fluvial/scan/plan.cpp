@@ -29,33 +29,6 @@ const Index memory_default = Options().memory_bytes;
 constexpr int threads_max = 1024;
 constexpr int tag_request = 2;
 
-Coordinates joined_shape(const Input& input) {
-    if (input.parts.empty()) {
-        throw InvalidArgument(
-            Problem{"an input of a scan is empty", "no dataset", "at least one", ""});
-    }
-    const store::Dataset& first = *input.parts.front();
-    Coordinates shape = first.shape();
-    for (std::size_t i = 1; i < input.parts.size(); ++i) {
-        const store::Dataset& part = *input.parts[i];
-        Coordinates same = part.shape();
-        const bool joins = !shape.empty() && same.size() == shape.size();
-        if (joins) {
-            same[0] = shape[0];
-        }
-        if (!joins || !(same == shape) || part.dtype() != first.dtype()) {
-            throw InvalidArgument(
-                Problem{text("cannot join '", part.name(), "' of '", part.bytes().path(), "'"),
-                        text(name_of(part.dtype()), part.shape()),
-                        text(name_of(first.dtype()), first.shape(),
-                             " but for the first axis, as in '", first.bytes().path(), "'"),
-                        ""});
-        }
-        shape[0] += part.shape()[0];
-    }
-    return shape;
-}
-
 Coordinates common_shape(const Request& request) {
     if (request.inputs.empty() || request.entries.empty()) {
         throw InvalidArgument(Problem{

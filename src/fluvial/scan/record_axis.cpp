@@ -106,9 +106,14 @@ std::optional<int> axis_along(const store::Dataset& dataset, const std::string& 
 Index records_along(const store::File& file, const std::string& dimension) {
     if (!file.grows() && dimension != unnamed_records) {
         const auto& all = file.dimensions();
-        return std::find_if(all.begin(), all.end(),
-                            [&](const auto& one) { return one.name == dimension; })
-            ->length;
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const auto& one) { return one.name == dimension; });
+        if (found == all.end()) {
+            throw InvalidArgument(Problem{"'" + file.path() + "' has no dimension of the steps",
+                                          "other dimensions", "'" + dimension + "'",
+                                          "Open files that have the same dimensions together"});
+        }
+        return found->length;
     }
     std::optional<std::pair<Index, std::string>> least, most;
     for (const auto& [name, place] : along(file, dimension)) {

@@ -21,8 +21,9 @@ std::optional<std::string> record_dimension(const store::File& file, bool unname
 std::optional<int> axis_along(const store::Dataset& dataset, const std::string& dimension);
 
 /// How many records there are. Of a file that is being written, how many are complete: all datasets
-/// have them, and of the last one each chunk is stored. Local. Throws DamagedFile where a complete
-/// file has more records of one dataset than of another.
+/// have them, and of the last one each chunk is stored. Local. Throws InvalidArgument where there
+/// is no such dimension, DamagedFile where a complete file has more records of one dataset than of
+/// another.
 Index records_along(const store::File& file, const std::string& dimension);
 
 }  // namespace fluvial::scan

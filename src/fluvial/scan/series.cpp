@@ -9,6 +9,7 @@
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/followed_files.hpp"
+#include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/staged_file.hpp"
 #include "fluvial/store/engines.hpp"
 
@@ -48,8 +49,19 @@ bool exists(const std::string& path) {
     return std::filesystem::exists(path, error);
 }
 
-bool means_files(const std::string& name) {
-    return store::names_files(name) || exists(name);
+bool means_files(const store::FileNames& name) {
+    return name.is_list() || name.several() || store::names_files(name.said()) ||
+           exists(name.said());
+}
+
+/// Without folders: nodes may have a file system in different places.
+std::string files_of(const StoredSteps& steps) {
+    std::string names;
+    for (const auto& file : steps.files()->files()) {
+        names +=
+            (names.empty() ? "" : ", ") + std::filesystem::path(file->path()).filename().string();
+    }
+    return names;
 }
 
 void check_format(const store::File& file, const Engine* engine) {
@@ -65,23 +77,28 @@ void check_format(const store::File& file, const Engine* engine) {
 
 }  // namespace
 
-Series::Series(const std::string& name, const mpi::Comm& comm, const SeriesOptions& options)
-    : name_(name) {
+Series::Series(const store::FileNames& name, const mpi::Comm& comm, const SeriesOptions& options)
+    : name_(name.said()) {
     bool live = false;
     mpi::agree_on(
         comm,
         [&] {
             const Engine* engine = engine_of(options);
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
+            if (name.several() && (live || options.follow)) {
+                throw InvalidArgument(Problem{
+                    live ? "a stream has one name" : "this cannot be followed", name_,
+                    "one file, or a file for each step by its number, as in 'data%T.h5'", ""});
+            }
         },
         [&](Terms& terms) {
-            terms.add("the name of a series", name);
+            terms.add("the name of a series", name_);
             terms.add("what it is", live             ? "a stream"
                                     : options.follow ? "files that are followed"
                                                      : "files");
         });
     if (live) {
-        reader_ = std::make_unique<stage::Reader>(name, comm, options.stream);
+        reader_ = std::make_unique<stage::Reader>(name_, comm, options.stream);
         return;
     }
     const auto open = [name, options](bool unnamed) {
@@ -91,7 +108,7 @@ Series::Series(const std::string& name, const mpi::Comm& comm, const SeriesOptio
     };
     if (options.follow) {
         followed_ = std::make_unique<FollowedFiles>(
-            name, comm, [open] { return open(true); },
+            name_, comm, [open] { return open(true); },
             FollowedFiles::Limits{options.stream.rendezvous_timeout_s,
                                   options.stream.step_timeout_s, options.stream.stall_timeout_s,
                                   options.until});
@@ -102,6 +119,8 @@ Series::Series(const std::string& name, const mpi::Comm& comm, const SeriesOptio
         [&](Terms& terms) {
             terms.add("the number of steps in the files", exact(static_cast<std::int64_t>(size())),
                       "Open them where all ranks see the same files, and after they are written");
+            terms.add("the files", files_of(*stored_),
+                      "Open them where all ranks see the same files");
         });
 }
 
@@ -150,6 +169,17 @@ SeriesStep Series::at(std::size_t position) const {
                     size() == 0 ? "none, as there are no steps" : text("0 to ", size() - 1), ""});
     }
     return stored_->open(position);
+}
+
+Variable Series::variable(const std::string& name) const {
+    size();  // which refuses what has no end yet
+    if (!stored_ || stored_->numbered()) {
+        throw InvalidArgument(Problem{"there is no variable of all steps together",
+                                      stored_ ? name_ : "a series that is closed",
+                                      "files that are joined: a list of them, or a pattern with *",
+                                      "Take it of each step"});
+    }
+    return {stored_->files(), name};
 }
 
 Attributes Series::attributes() const {

@@ -9,6 +9,12 @@
 ///     }
 ///     series.close();
 ///
+/// Several files are one series, joined along the axis of their records, in the order of a list or
+/// sorted by name for a pattern; all of a variable is one scan, whatever files it lies in:
+///
+///     const Series year("t_2026-*.nc", comm);     // or {"jan.nc", "feb.nc"}: 365 steps
+///     year.variable("t").groupby("time", month).reduce({"mean"}, {"time"}, comm);
+///
 /// The steps of a stream are those of stage::Reader, as they come; of files, those that
 /// StoredSteps finds (stored_steps.hpp), or, with SeriesOptions::follow, each as it is finished.
 #pragma once
@@ -23,6 +29,7 @@
 #include "fluvial/scan/series_step.hpp"
 #include "fluvial/scan/stored_steps.hpp"
 #include "fluvial/stage/reader.hpp"
+#include "fluvial/store/file_names.hpp"
 
 namespace fluvial::scan {
 
@@ -46,10 +53,11 @@ struct SeriesOptions {
 class Series {
   public:
     /// Collective over `comm`, whose ranks open the same: a stream as stage::Reader does, files
-    /// each for itself. Throws on every rank what stage::Reader and store::open_file throw, and
-    /// InvalidArgument for an engine that there is not, or that does not read what was found, and
-    /// where ranks see different numbers of steps.
-    Series(const std::string& name, const mpi::Comm& comm, const SeriesOptions& options = {});
+    /// each for itself. A list and a pattern are files. Throws on every rank what stage::Reader,
+    /// store::FileNames::paths and store::open_file throw, and InvalidArgument for an engine that
+    /// there is not, or that does not read what was found, for several files that are to be
+    /// followed, and where ranks see different files or numbers of steps.
+    Series(const store::FileNames& name, const mpi::Comm& comm, const SeriesOptions& options = {});
 
     Series(Series&&) noexcept;
     Series& operator=(Series&&) noexcept;
@@ -65,6 +73,10 @@ class Series {
     std::size_t size() const;
     /// Of files: the step at a position. Throws InvalidArgument outside of them, and as size().
     SeriesStep at(std::size_t position) const;
+    /// Of files: a variable of all steps together, with the axis of the records; of openPMD, by the
+    /// name that it has in the file, "data/0/meshes/E/x". Throws InvalidArgument as size(), for
+    /// numbered files, and as Variable::open.
+    Variable variable(const std::string& name) const;
     /// The attributes of the whole series; of files that are followed, as they are with the step
     /// that was given last.
     Attributes attributes() const;

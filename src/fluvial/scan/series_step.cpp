@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "fluvial/base/error.hpp"
+#include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/record_axis.hpp"
+#include "fluvial/scan/units.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -24,11 +27,37 @@ Coordinates with(const Coordinates& others, int axis, Index one) {
     return all;
 }
 
+/// The elements of a region of all parts together.
+void read_joined(const JoinedFiles::Parts& parts, const Region& region,
+                 const MutableArrayView& to) {
+    if (parts.size() == 1) {
+        parts.front()->read(region, to);
+        return;
+    }
+    const std::vector<Index> begins = part_begins({parts, {}});
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        Region part = whole(parts[i]->shape());
+        part.offset[0] = begins[i];
+        if (auto inside = intersect(part, region)) {
+            const MutableArrayView place = subview(to, within(*inside, region));
+            parts[i]->read(within(*inside, part), place);
+        }
+    }
+}
+
 }  // namespace
+
+SeriesStep::SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
+                       std::optional<Record> record)
+    : SeriesStep(index, std::make_shared<const JoinedFiles>(std::move(file)), std::move(record)) {}
 
 const Attributes& SeriesStep::attributes() const {
     static const Attributes none;
-    return record_ ? none : file_->attributes();
+    return record_ ? none : files_->first().attributes();
+}
+
+const std::vector<std::string>& SeriesStep::names() const {
+    return files_->first().names();
 }
 
 bool SeriesStep::has(const std::string& name) const {
@@ -36,26 +65,42 @@ bool SeriesStep::has(const std::string& name) const {
     return std::find(all.begin(), all.end(), name) != all.end();
 }
 
+DatasetPtr SeriesStep::dataset(const std::string& name) const {
+    const JoinedFiles::Parts& parts = files_->parts_of(name);
+    if (parts.size() == 1) {
+        return parts.front();
+    }
+    const std::vector<Index> begins = part_begins({parts, {}});
+    if (!record_ || record_->at >= begins.back()) {
+        throw InvalidArgument(Problem{text("'", name, "' is joined of several files"),
+                                      text(parts.size(), " of them"), "a dataset of one file",
+                                      "Use variable(name), which has all of them"});
+    }
+    const auto behind = std::upper_bound(begins.begin(), begins.end(), record_->at);
+    return parts[static_cast<std::size_t>(behind - begins.begin() - 1)];
+}
+
 std::optional<int> SeriesStep::axis_of_record(const store::Dataset& dataset) const {
     return record_ ? axis_along(dataset, record_->dimension) : std::nullopt;
 }
 
 Variable SeriesStep::variable(const std::string& name) const {
-    const Variable whole = Variable::of(file_, name);
-    const auto axis = axis_of_record(*file_->dataset(name));
+    const Variable whole(files_, name);
+    const auto axis = axis_of_record(*files_->parts_of(name).front());
     return axis ? whole.isel(whole.dimensions()[static_cast<std::size_t>(*axis)], record_->at)
                 : whole;
 }
 
 Coordinates SeriesStep::shape(const std::string& name) const {
-    const DatasetPtr dataset = file_->dataset(name);
-    const auto axis = axis_of_record(*dataset);
-    return axis ? without(dataset->shape(), *axis) : dataset->shape();
+    const JoinedFiles::Parts& parts = files_->parts_of(name);
+    const Coordinates all = joined_shape({parts, {}});
+    const auto axis = axis_of_record(*parts.front());
+    return axis ? without(all, *axis) : all;
 }
 
 compute::Array SeriesStep::read(const std::string& name) const {
     const Region all = whole(shape(name));
-    compute::Array array(file_->dataset(name)->dtype(), all.extent);
+    compute::Array array(files_->parts_of(name).front()->dtype(), all.extent);
     read(name, all,
          {array.bytes.data(), array.dtype, all.extent,
           contiguous_strides(all.extent, size_of(array.dtype))});
@@ -64,16 +109,16 @@ compute::Array SeriesStep::read(const std::string& name) const {
 
 void SeriesStep::read(const std::string& name, const Region& region,
                       const MutableArrayView& to) const {
-    const DatasetPtr dataset = file_->dataset(name);
-    const auto axis = axis_of_record(*dataset);
+    const JoinedFiles::Parts& parts = files_->parts_of(name);
+    check_inside(region, shape(name), {"a region of", name});
+    const auto axis = axis_of_record(*parts.front());
     if (!axis) {
-        dataset->read(region, to);
+        read_joined(parts, region, to);
         return;
     }
-    check_inside(region, without(dataset->shape(), *axis), {"a region of", name});
     const Coordinates extent = with(region.extent, *axis, 1);
-    dataset->read({with(region.offset, *axis, record_->at), extent},
-                  {to.data, to.dtype, extent, with(to.strides, *axis, 0)});
+    read_joined(parts, {with(region.offset, *axis, record_->at), extent},
+                {to.data, to.dtype, extent, with(to.strides, *axis, 0)});
 }
 
 }  // namespace fluvial::scan

@@ -14,6 +14,8 @@
 
 namespace fluvial::scan {
 
+class JoinedFiles;
+
 /// One step. Of a stream usable until the next one is asked for, of files for as long as it exists.
 class SeriesStep {
   public:
@@ -22,11 +24,12 @@ class SeriesStep {
     /// The attributes of the step or iteration, or of the file where that is the step; a record has
     /// none.
     const Attributes& attributes() const;
-    const std::vector<std::string>& names() const { return file_->names(); }
+    const std::vector<std::string>& names() const;
     bool has(const std::string& name) const;
-    /// The dataset as scans take it (scan.hpp). Of a record this has the axis of time, too. Throws
-    /// InvalidArgument that lists the names when there is none of this name.
-    DatasetPtr dataset(const std::string& name) const { return file_->dataset(name); }
+    /// The dataset as scans take it (scan.hpp). Of a record this has the axis of time, too; of
+    /// several files it is that of the file that has the record. Throws InvalidArgument that lists
+    /// the names when there is none of this name, and where no file alone has it.
+    DatasetPtr dataset(const std::string& name) const;
     /// The same to be selected and reduced. Of a record, the axis of time has a length of 1.
     Variable variable(const std::string& name) const;
     /// All of a dataset's elements, stored values in native byte order; of a record without the
@@ -38,7 +41,7 @@ class SeriesStep {
     /// Throws InvalidArgument for a region outside of the shape.
     void read(const std::string& name, const Region& region, const MutableArrayView& to) const;
 
-    /// A dimension of the file, and the place along it that is this step.
+    /// A dimension of the files, and the place along it that is this step.
     struct Record {
         std::string dimension;
         Index at = 0;
@@ -47,13 +50,16 @@ class SeriesStep {
   private:
     friend class Series;
     friend class StoredSteps;
-    SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
+    SeriesStep(std::uint64_t index, std::shared_ptr<const JoinedFiles> files,
                std::optional<Record> record = {})
-        : index_(index), file_(std::move(file)), record_(std::move(record)) {}
+        : index_(index), files_(std::move(files)), record_(std::move(record)) {}
+    /// Of one file.
+    SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
+               std::optional<Record> record = {});
     std::optional<int> axis_of_record(const store::Dataset& dataset) const;
 
     std::uint64_t index_;
-    std::shared_ptr<const store::File> file_;
+    std::shared_ptr<const JoinedFiles> files_;
     std::optional<Record> record_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "fluvial/scan/series_step.hpp"
 #include "fluvial/store/file.hpp"
+#include "fluvial/store/file_names.hpp"
 
 namespace fluvial::scan {
 
@@ -19,27 +20,34 @@ namespace fluvial::scan {
 /// | numbered files, "data%T.h5" | a file each, opened with its step                            |
 /// | any other file              | the records of its unlimited dimension, or of the one whose  |
 /// |                             | coordinate is time; else one step with all that there is     |
+/// | several other files         | the records along the dimension by which they are joined     |
 class StoredSteps {
   public:
     /// `unnamed`: of files whose axes have no names, unlimited first ones are those of the steps.
-    /// Local. Throws what store::open_file and store::numbered_files throw.
-    explicit StoredSteps(const std::string& name, bool unnamed = false);
+    /// Local. Throws what store::open_file, store::numbered_files and store::FileNames::paths
+    /// throw, and InvalidArgument for several files of openPMD, which are not joined.
+    explicit StoredSteps(const store::FileNames& names, bool unnamed = false);
 
     std::size_t size() const { return steps_.size(); }
     /// The number of the step, the iteration or the record, or that in the file's name; ascending.
     const std::vector<std::uint64_t>& numbers() const { return numbers_; }
     SeriesStep open(std::size_t position) const { return steps_[position](); }
     /// The only file, or the first one.
-    const store::File& first() const { return *first_; }
+    const store::File& first() const;
+    /// All that have the steps; of numbered files, the first one.
+    const std::shared_ptr<const JoinedFiles>& files() const { return files_; }
+    /// Whether each step has a file of its own.
+    bool numbered() const { return numbered_; }
 
   private:
-    void find_in(const std::shared_ptr<const store::File>& file);
+    void find_records();
+    void find_iterations();
     void find_numbered(const std::string& pattern);
     static SeriesStep whole_file(std::uint64_t number, const std::string& path, bool unnamed);
     void add(std::uint64_t number, std::function<SeriesStep()> open);
 
-    bool unnamed_;
-    std::shared_ptr<const store::File> first_;
+    bool unnamed_, numbered_ = false;
+    std::shared_ptr<const JoinedFiles> files_;
     std::vector<std::uint64_t> numbers_;
     std::vector<std::function<SeriesStep()>> steps_;
 };

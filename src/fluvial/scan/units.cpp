@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "fluvial/base/error.hpp"
 #include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::scan {
@@ -72,6 +73,33 @@ Coordinates chunk_of(const store::Layout& layout) {
     }
     const auto* library = std::get_if<store::ByLibrary>(&layout);
     return library != nullptr ? library->granule : Coordinates();
+}
+
+Coordinates joined_shape(const Input& input) {
+    if (input.parts.empty()) {
+        throw InvalidArgument(
+            Problem{"an input of a scan is empty", "no dataset", "at least one", ""});
+    }
+    const store::Dataset& first = *input.parts.front();
+    Coordinates shape = first.shape();
+    for (std::size_t i = 1; i < input.parts.size(); ++i) {
+        const store::Dataset& part = *input.parts[i];
+        Coordinates same = part.shape();
+        const bool joins = !shape.empty() && same.size() == shape.size();
+        if (joins) {
+            same[0] = shape[0];
+        }
+        if (!joins || !(same == shape) || part.dtype() != first.dtype()) {
+            throw InvalidArgument(
+                Problem{text("cannot join '", part.name(), "' of '", part.bytes().path(), "'"),
+                        text(name_of(part.dtype()), part.shape()),
+                        text(name_of(first.dtype()), first.shape(),
+                             " but for the first axis, as in '", first.bytes().path(), "'"),
+                        ""});
+        }
+        shape[0] += part.shape()[0];
+    }
+    return shape;
 }
 
 std::vector<Index> part_begins(const Input& input) {

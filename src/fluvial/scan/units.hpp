@@ -85,6 +85,10 @@ class UnitGrid {
 /// Extents of the chunks (or what is best read together); empty where there are none.
 Coordinates chunk_of(const store::Layout& layout);
 
+/// Of all parts together. Throws InvalidArgument where there are none, or one does not fit the
+/// first.
+Coordinates joined_shape(const Input& input);
+
 /// Where each part begins along axis 0, and the end. Scalars are one part at 0.
 std::vector<Index> part_begins(const Input& input);
 

@@ -11,6 +11,8 @@
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/scan/joined_files.hpp"
+#include "fluvial/scan/stored_alike.hpp"
 #include "fluvial/scan/units.hpp"
 
 namespace fluvial::scan {
@@ -47,30 +49,18 @@ void make_real(Input& input) {
 
 }  // namespace
 
-Variable Variable::open(const std::vector<std::string>& paths, const std::string& name) {
-    Files files;
-    for (const std::string& path : paths) {
-        files.push_back(store::open_file(path));
-    }
-    return {std::move(files), name};
+Variable Variable::open(const store::FileNames& names, const std::string& name) {
+    return {std::make_shared<const JoinedFiles>(names), name};
 }
 
 Variable Variable::of(std::shared_ptr<const store::File> file, const std::string& name) {
-    return {Files{std::move(file)}, name};
+    return {std::make_shared<const JoinedFiles>(std::move(file)), name};
 }
 
-Variable::Variable(Files files, const std::string& name) : files_(std::move(files)) {
-    if (files_.empty()) {
-        throw InvalidArgument(Problem{"no file to open", "an empty list", "one path or more", ""});
-    }
-    for (const auto& file : files_) {
-        parts_.push_back(file->dataset(name));
-    }
+Variable::Variable(Files files, const std::string& name)
+    : files_(std::move(files)), parts_(files_->parts_of(name)) {
     const store::Dataset& first = *parts_.front();
-    Coordinates shape = first.shape();
-    if (!shape.empty()) {
-        shape[0] = part_begins({parts_, {}}).back();
-    }
+    const Coordinates shape = joined_shape({parts_, {}});
     selection_ = select(whole(shape));
     for (int axis = 0; axis < shape.size(); ++axis) {
         const auto& names = first.dimensions();
@@ -275,18 +265,14 @@ Variable Variable::raw() const {
 Input Variable::input_of(const std::vector<DatasetPtr>& parts, bool raw,
                          std::vector<std::string>& warnings) {
     Input input{parts, {}};
-    for (std::size_t i = 0; i < parts.size() && !raw; ++i) {
-        const store::Dataset& part = *parts[i];
-        const Decoding decoding =
-            cf_decoding(part.attributes(), part.dtype(), part.name(), warnings);
-        if (i > 0 && !(decoding == input.decoding)) {
-            throw InvalidArgument(
-                Problem{text("'", part.name(), "' is packed or filled differently in two files"),
-                        part.bytes().path(), "what " + parts.front()->bytes().path() + " has",
-                        "Reduce the files one by one, or raw()"});
-        }
-        input.decoding = decoding;
+    if (raw) {
+        return input;
     }
+    const store::Dataset& first = *parts.front();
+    for (const DatasetPtr& part : parts) {
+        check_stored_alike(*part, first);
+    }
+    input.decoding = cf_decoding(first.attributes(), first.dtype(), first.name(), warnings);
     return input;
 }
 
@@ -295,6 +281,7 @@ Request Variable::request(const std::vector<Operation>& operations,
                           std::vector<std::string>& warnings) const {
     Request request;
     request.inputs.push_back(input_of(parts_, raw_, warnings));
+    check_files(warnings);
     for (const Other& other : others_) {
         request.inputs.push_back(input_of(other.parts, other.raw, warnings));
     }

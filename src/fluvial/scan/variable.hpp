@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A variable of one file or several, selected by coordinates and reduced, in one expression:
 ///
-///     const auto t = Variable::open({"t.nc"}, "temperature");
+///     const auto t = Variable::open("t_*.nc", "temperature");     // or {"jan.nc", "feb.nc"}
 ///     const Reduced r = t.sel("lat", -30, 30).isel("level", 0).reduce({"mean"}, {"lat", "lon"});
 ///     r.results.at("mean").at("value"), r.dimensions, r.coordinates.at("time")
 ///
-/// The same as Python's fl.open("t.nc")["temperature"]; scan/scan.hpp has what stands behind it.
+/// The same as Python's fl.open("t_*.nc")["temperature"]; scan/scan.hpp has what stands behind it.
 #pragma once
 
 #include <map>
@@ -18,8 +18,11 @@
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/scan/complete_results.hpp"
 #include "fluvial/scan/scan.hpp"
+#include "fluvial/store/file_names.hpp"
 
 namespace fluvial::scan {
+
+class JoinedFiles;
 
 /// What a reduction is to do: an operator by its name, with its options, or one that was made
 /// before, such as a compute::Apply of a function of several variables.
@@ -43,7 +46,8 @@ struct Reduced {
     std::vector<std::map<std::string, compute::Result>> groups;
     std::vector<std::string> dimensions;                     ///< that were kept, in order
     std::map<std::string, std::vector<double>> coordinates;  ///< of kept dimensions that have them
-    std::vector<std::string> warnings;                       ///< attributes that could not be used
+    /// Attributes that could not be used; and of several files, the first that is out of order.
+    std::vector<std::string> warnings;
     Stats stats;
 };
 
@@ -69,9 +73,13 @@ class PendingReduction {
 /// … where the file has none. Values are decoded as the CF conventions say, unless raw().
 class Variable {
   public:
-    /// Several files are joined along the first dimension, in the order given. Local. Throws what
-    /// store::open_file and File::dataset throw, and InvalidArgument when the files do not fit.
-    static Variable open(const std::vector<std::string>& paths, const std::string& name);
+    /// Several files are one, joined in the order given, or sorted by name for a pattern, along
+    /// their unlimited dimension; where there is none, along the first one of the dataset with the
+    /// most. A variable that does not begin with it is that of the first file. All of them are one
+    /// scan: its ranks share what is to be read, whatever file it is in. They stay open. Local.
+    /// Throws what store::FileNames::paths, store::open_file and File::dataset throw, and
+    /// InvalidArgument when the files do not fit.
+    static Variable open(const store::FileNames& names, const std::string& name);
     /// Of a file that is open, or of a step of a series (series.hpp), also a live one.
     static Variable of(std::shared_ptr<const store::File> file, const std::string& name);
 
@@ -79,9 +87,10 @@ class Variable {
     /// What is selected.
     const Coordinates& shape() const { return selection_.count; }
     /// Coordinates of the selected indices of a dimension: the 1-D variable of that name, decoded.
-    /// It is the one of the variable's own group, or of the nearest group around it. Local,
-    /// blocking. Throws InvalidArgument when there is none, and when files count it from different
-    /// days, as their attributes `units` and `calendar` say.
+    /// It is the one of the variable's own group, or of the nearest group around it. Times of
+    /// several files are as the first one counts them. Local, blocking. Throws InvalidArgument when
+    /// there is none, when files count it by units or calendars that do not fit, and when it is not
+    /// joined and another file has other values.
     std::vector<double> coordinate(const std::string& dimension) const;
 
     /// One index (it stays a dimension of length 1); negative ones count from the end.
@@ -114,8 +123,10 @@ class Variable {
 
     /// Operators by name over these dimensions (none: all of them). NaN and missing elements are
     /// passed over; without `skipna` they make a result NaN (with Shuffle::ToOne that is refused).
-    /// Integers of which some may be missing are float64: look at a result's dtype. Collective over
-    /// `comm` unless it is serial or options say otherwise; blocking.
+    /// Integers of which some may be missing are float64: look at a result's dtype. Several files
+    /// must store the variable alike and have the same coordinates, also along what is reduced;
+    /// else it is InvalidArgument. Collective over `comm` unless it is serial or options say
+    /// otherwise; blocking.
     Reduced reduce(const std::vector<Operation>& operations,
                    const std::vector<std::string>& over = {}, const mpi::Comm& comm = {},
                    const Options& options = {}, bool skipna = true) const;
@@ -125,7 +136,9 @@ class Variable {
                            const Options& options = {}, bool skipna = true) const;
 
   private:
-    using Files = std::vector<std::shared_ptr<const store::File>>;
+    friend class Series;
+    friend class SeriesStep;
+    using Files = std::shared_ptr<const JoinedFiles>;
     Variable(Files files, const std::string& name);
     Request request(const std::vector<Operation>& operations, const std::vector<std::string>& over,
                     bool skipna, std::vector<std::string>& warnings) const;
@@ -133,8 +146,9 @@ class Variable {
                           std::vector<std::string>& warnings);
     void check_fits(const Variable& other, const char* what) const;
     void keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const;
-    DatasetPtr coordinate_in(std::size_t file, int axis) const;
-    std::vector<DatasetPtr> coordinates_of(int axis) const;
+    std::optional<std::string> coordinate_of(int axis) const;
+    void check_files(std::vector<std::string>& warnings) const;
+    std::string out_of_order() const;
     static Predicate comparison_with(int input, const Variable& of, Comparison comparison,
                                      double bound);
     int axis_of(const std::string& dimension) const;

@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdint>
-#include <limits>
+#include <utility>
 
-#include "fluvial/base/finer_errors.hpp"
-#include "fluvial/compute/decode.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/scan/coordinate_values.hpp"
+#include "fluvial/scan/joined_files.hpp"
+#include "fluvial/scan/units.hpp"
 #include "fluvial/scan/variable.hpp"
 
 namespace fluvial::scan {
 namespace {
-
-/// All elements of a 1-D dataset, decoded, as float64; NaN where there is no value.
-std::vector<double> read_decoded(const store::Dataset& dataset) {
-    std::vector<std::string> ignored;
-    const Decoding decoding =
-        cf_decoding(dataset.attributes(), dataset.dtype(), dataset.name(), ignored);
-    const DType dtype = decoding.stored(dataset.dtype());
-    if (is_complex(dtype)) {
-        throw InvalidArgument(Problem{text("'", dataset.name(), "' cannot be a coordinate"),
-                                      std::string(name_of(dtype)), "integers and real numbers",
-                                      ""});
-    }
-    compute::Array stored(dataset.dtype(), dataset.shape());
-    dataset.read(whole(dataset.shape()),
-                 {stored.bytes.data(), dataset.dtype(), dataset.shape(), stored.view().strides});
-    compute::MissingValues missing(dtype);
-    for (const StoredValue& value : decoding.missing) {
-        missing.add(value.bytes);
-    }
-    const auto count = static_cast<std::size_t>(volume_of(dataset.shape()));
-    std::vector<double> values(count);
-    std::vector<std::uint8_t> included(count);
-    compute::decode({stored.bytes.data(), dtype, dataset.shape()}, missing, true, decoding.scale,
-                    decoding.offset,
-                    {reinterpret_cast<std::byte*>(values.data()), DType::Float64, dataset.shape(),
-                     contiguous_strides(dataset.shape(), sizeof(double))},
-                    included.data());
-    for (std::size_t i = 0; i < count; ++i) {
-        values[i] = included[i] != 0 ? values[i] : std::numeric_limits<double>::quiet_NaN();
-    }
-    return values;
-}
 
 /// The path up to its last slash.
 std::string group_of(const std::string& path) {
@@ -48,77 +17,36 @@ std::string group_of(const std::string& path) {
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-/// What parts of one coordinate say of their units where they do not say the same; else nothing.
-std::string differing_units(const std::vector<DatasetPtr>& parts) {
-    for (const char* const name : {"units", "calendar"}) {
-        const auto said = [&](const DatasetPtr& part) {
-            const auto found = part->attributes().find(name);
-            const auto* words = found == part->attributes().end()
-                                    ? nullptr
-                                    : std::get_if<std::string>(&found->second);
-            return words == nullptr ? std::string() : *words;
-        };
-        for (const DatasetPtr& part : parts) {
-            if (said(part) != said(parts.front())) {
-                return text(name, " '", said(part), "' beside '", said(parts.front()), "'");
-            }
-        }
-    }
-    return "";
-}
-
 }  // namespace
 
-/// In the variable's own group, or further out; null where there is none.
-DatasetPtr Variable::coordinate_in(std::size_t file, int axis) const {
-    const auto& names = files_[file]->names();
+/// In the variable's own group, or further out; none where there is none.
+std::optional<std::string> Variable::coordinate_of(int axis) const {
+    const auto& names = files_->first().names();
     const std::string& dimension = dimensions_[static_cast<std::size_t>(axis)];
-    const Coordinates extent{parts_[file]->shape()[axis]};
-    std::string group = parts_[file]->name();
+    const Coordinates extent{parts_.front()->shape()[axis]};
+    std::string group = parts_.front()->name();
     do {
         group = group_of(group);
         const std::string name = group.empty() ? dimension : group + "/" + dimension;
-        if (std::find(names.begin(), names.end(), name) != names.end()) {
-            DatasetPtr found = files_[file]->dataset(name);
-            if (found->shape() == extent) {
-                return found;
-            }
+        if (std::find(names.begin(), names.end(), name) != names.end() &&
+            files_->parts_of(name).front()->shape() == extent &&
+            joined_shape({files_->parts_of(name), {}})[0] == joined_shape({parts_, {}})[axis]) {
+            return name;
         }
     } while (!group.empty());
-    return nullptr;
-}
-
-/// One for each part that is joined along the axis; none unless all have one.
-std::vector<DatasetPtr> Variable::coordinates_of(int axis) const {
-    std::vector<DatasetPtr> found;
-    for (std::size_t i = 0; i < files_.size() && (i == 0 || axis == 0); ++i) {
-        found.push_back(coordinate_in(i, axis));
-        if (found.back() == nullptr) {
-            return {};
-        }
-    }
-    return found;
+    return std::nullopt;
 }
 
 std::vector<double> Variable::coordinate(const std::string& dimension) const {
     const int axis = axis_of(dimension);
-    const std::vector<DatasetPtr> parts = coordinates_of(axis);
-    if (parts.empty()) {
-        const Coordinates shape = files_.front()->dataset(dimension)->shape();
+    const auto name = coordinate_of(axis);
+    if (!name) {
+        const Coordinates shape = files_->first().dataset(dimension)->shape();
         throw InvalidArgument(
             Problem{text("'", dimension, "' is no coordinate of '", parts_.front()->name(), "'"),
                     text("shape ", shape), "one dimension, as long as that of the variable", ""});
     }
-    if (const std::string said = differing_units(parts); !said.empty()) {
-        throw InvalidArgument(Problem{text("'", dimension, "' counts otherwise in each file"), said,
-                                      "the same units and calendar",
-                                      "Select by isel, or reduce the files one by one"});
-    }
-    std::vector<double> all;
-    for (const DatasetPtr& part : parts) {
-        const std::vector<double> values = read_decoded(*part);
-        all.insert(all.end(), values.begin(), values.end());
-    }
+    const std::vector<double>& all = files_->values_of(*name);
     std::vector<double> selected;
     for (Index i = 0; i < selection_.count[axis]; ++i) {
         selected.push_back(
@@ -134,13 +62,42 @@ void Variable::keep_coordinates(const std::vector<std::string>& over, Reduced& r
             continue;
         }
         reduced.dimensions.push_back(dimension);
-        const std::vector<DatasetPtr> parts = coordinates_of(static_cast<int>(axis));
-        if (const std::string said = differing_units(parts); !said.empty()) {
+        const auto name = coordinate_of(static_cast<int>(axis));
+        const std::string said = name ? differing_units(files_->parts_of(*name)) : "";
+        if (!said.empty()) {
             reduced.warnings.push_back(
                 text("the coordinate '", dimension, "' is left out: files say ", said));
-        } else if (!parts.empty()) {
+        } else if (name) {
             reduced.coordinates[dimension] = coordinate(dimension);
         }
+    }
+}
+
+/// All coordinates of several files are read, to see that they agree.
+void Variable::check_files(std::vector<std::string>& warnings) const {
+    for (int axis = 0; files_->files().size() > 1 && axis < selection_.ndim(); ++axis) {
+        const auto name = coordinate_of(axis);
+        if (name && files_->parts_of(*name).size() == 1) {
+            files_->values_of(*name);
+        }
+    }
+    if (std::string said = out_of_order(); !said.empty()) {
+        warnings.push_back(std::move(said));
+    }
+}
+
+/// What is damaged is said where it is wanted.
+std::string Variable::out_of_order() const {
+    if (parts_.size() == 1 || selection_.count[0] == 0) {
+        return "";
+    }
+    const Index begin = selection_.start[0];
+    const Index end = begin + (selection_.count[0] - 1) * selection_.stride[0] + 1;
+    try {
+        const auto name = coordinate_of(0);
+        return name ? files_->out_of_order(*name, begin, end) : "";
+    } catch (const Error&) {
+        return "";
     }
 }
 

@@ -308,22 +308,18 @@ TEST_CASE("nothing selected of a selection with a stride, and bounds that are no
     CHECK_THROWS_WITH_AS(u.sel("y", 0, NAN), doctest::Contains("got NaN"), InvalidArgument);
 }
 
-TEST_CASE("a coordinate that counts otherwise in each file is left out, and not selected by") {
+TEST_CASE("times that count from another day in each file are as the first one counts them") {
     const auto since = [](const char* units) {
         ClassicFixture file = climate(2);
         file.variables[0].attributes = {{"units", ClassicType::Char, units, {}}};
         return file.build();
     };
-    const ScratchFile one(since("days since 2000-01-01")), two(since("days since 2000-01-03"));
+    const ScratchFile one(since("days since 2000-01-01")), two(since("hours since 2000-02-01"));
     const Variable t = Variable::open({one.path(), two.path()}, "t");
-    const Reduced kept = t.reduce({"mean"}, {"lat", "lon"});
-    CHECK(kept.coordinates.empty());
-    CHECK(kept.warnings.at(0).find("'time' is left out: files say units 'days since 2000-01-03'") !=
-          std::string::npos);
-    CHECK_THROWS_WITH_AS(t.sel("time", 0, 1), doctest::Contains("counts otherwise in each file"),
-                         InvalidArgument);
-    const Variable same = Variable::open({one.path(), one.path()}, "t");
-    CHECK(same.reduce({"mean"}, {"lat", "lon"}).coordinates.at("time").size() == 4);
+    const std::vector<double> times = {0, 7, 31, 31 + 7 / 24.0};
+    CHECK(t.coordinate("time") == times);
+    CHECK(t.reduce({"mean"}, {"lat", "lon"}).coordinates.at("time") == times);
+    CHECK(t.sel("time", 5, 31).shape()[0] == 2);
 }
 
 TEST_CASE("a variable in a group has the coordinates of its own group, or of the next one out") {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/joined_files.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/scan/coordinate_values.hpp"
+#include "fluvial/scan/time_units.hpp"
+#include "fluvial/scan/units.hpp"
+
+namespace fluvial::scan {
+namespace {
+
+/// Without the path of the group that it is in, as datasets name it.
+std::string own_name(const std::string& dimension) {
+    return dimension.substr(dimension.rfind('/') + 1);
+}
+
+/// None of scalars; "" of axes without names.
+std::optional<std::string> first_dimension(const store::Dataset& dataset) {
+    const auto& names = dataset.dimensions();
+    return dataset.shape().empty() ? std::nullopt
+                                   : std::optional(names.empty() ? "" : names.front());
+}
+
+/// Dates, or numbers that count time.
+bool are_times(const store::Dataset& coordinate) {
+    const auto& names = coordinate.dimensions();
+    return (!names.empty() && names.front() == "time") ||
+           !said_of(coordinate.attributes(), "units").empty();
+}
+
+/// What two neighbours along an axis have at their border.
+struct Border {
+    std::size_t before = 0, after = 0;  ///< parts with records
+    Index at = 0;                       ///< the first record of the second one
+    double end = 0, begin = 0;          ///< the last value of the one, the first of the other
+};
+
+std::vector<Border> borders_of(const std::vector<double>& values,
+                               const std::vector<Index>& begins) {
+    std::vector<Border> found;
+    std::optional<std::size_t> before;
+    for (std::size_t part = 0; part + 1 < begins.size(); ++part) {
+        if (begins[part] == begins[part + 1]) {
+            continue;
+        }
+        const auto at = static_cast<std::size_t>(begins[part]);
+        if (before) {
+            found.push_back({*before, part, begins[part], values[at - 1], values[at]});
+        }
+        before = part;
+    }
+    return found;
+}
+
+/// The values of the first part tell whether they descend, or where it has one, its border.
+bool descends(const std::vector<double>& values, const std::vector<Border>& borders) {
+    const double first = values.front(), last = borders.front().end;
+    return last < first || (last == first && borders.front().begin < first);
+}
+
+}  // namespace
+
+JoinedFiles::JoinedFiles(const store::FileNames& names) {
+    for (const std::string& path : names.paths()) {
+        files_.push_back(store::open_file(path));
+    }
+    dimension_ = find_dimension();
+}
+
+std::optional<std::string> JoinedFiles::find_dimension() const {
+    if (files_.size() == 1) {
+        return std::nullopt;
+    }
+    DatasetPtr most;
+    for (const std::string& name : first().names()) {
+        if (!first().unreadable().contains(name)) {
+            const DatasetPtr dataset = first().dataset(name);
+            most = !most || dataset->shape().size() > most->shape().size() ? dataset : most;
+        }
+    }
+    const auto begin = most ? first_dimension(*most) : std::nullopt;
+    std::vector<std::string> unlimited;
+    for (const store::Dimension& dimension : first().dimensions()) {
+        if (dimension.unlimited) {
+            unlimited.push_back(own_name(dimension.name));
+        }
+    }
+    const bool begins_so =
+        begin && std::find(unlimited.begin(), unlimited.end(), *begin) != unlimited.end();
+    return begins_so || unlimited.empty() ? begin : unlimited.front();
+}
+
+const JoinedFiles::Parts& JoinedFiles::parts_of(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = parts_.find(name);
+    return known != parts_.end() ? known->second
+                                 : parts_.emplace(name, find_parts(name)).first->second;
+}
+
+JoinedFiles::Parts JoinedFiles::find_parts(const std::string& name) const {
+    Parts parts{first().dataset(name)};
+    const auto begin = first_dimension(*parts.front());
+    if (!dimension_ || !begin) {
+        return parts;
+    }
+    const auto& all = parts.front()->dimensions();
+    if (*begin == *dimension_) {
+        for (std::size_t i = 1; i < files_.size(); ++i) {
+            parts.push_back(files_[i]->dataset(name));
+        }
+        joined_shape({parts, {}});  // which refuses what does not fit
+    } else if (!dimension_->empty() &&
+               std::find(all.begin(), all.end(), *dimension_) != all.end()) {
+        throw InvalidArgument(
+            Problem{text("'", name, "' of '", first().path(), "' cannot be joined"),
+                    "'" + *begin + "' as its first dimension",
+                    "'" + *dimension_ + "', along which the files are joined",
+                    "Open the files one by one"});
+    }
+    return parts;
+}
+
+const std::vector<double>& JoinedFiles::values_of(const std::string& name) const {
+    parts_of(name);
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto known = values_.find(name); known != values_.end()) {
+            return known->second;
+        }
+    }
+    std::vector<double> values = read_values(name);  // which takes a while
+    const std::lock_guard lock(mutex_);
+    return values_.emplace(name, std::move(values)).first->second;
+}
+
+std::vector<double> JoinedFiles::read_values(const std::string& name) const {
+    const Parts& parts = parts_of(name);
+    std::vector<double> values = joined_values(parts);
+    for (std::size_t i = 1; i < files_.size() && parts.size() == 1; ++i) {
+        check_same_values(*files_[i]->dataset(name), values, *parts.front());
+    }
+    return values;
+}
+
+std::string JoinedFiles::out_of_order(const std::string& coordinate, Index begin, Index end) const {
+    const Parts& parts = parts_of(coordinate);
+    if (parts.size() == 1 || !are_times(*parts.front()) || !differing_units(parts).empty()) {
+        return "";
+    }
+    const std::vector<double>& values = values_of(coordinate);
+    const std::vector<Border> borders = borders_of(values, part_begins({parts, {}}));
+    for (const Border& border : borders) {
+        const bool wrong =
+            descends(values, borders) ? border.begin >= border.end : border.begin <= border.end;
+        if (wrong && begin < border.at && end > border.at) {
+            return text("the files are not in order along '", *dimension_, "': got ", border.begin,
+                        " as the first of '", files_[border.after]->path(), "', and ", border.end,
+                        " as the last of '", files_[border.before]->path(),
+                        "' before it. What both have counts twice; name files in their order, and "
+                        "leave out by isel what a restarted run has written again");
+        }
+    }
+    return "";
+}
+
+}  // namespace fluvial::scan
