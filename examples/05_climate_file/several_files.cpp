@@ -19,20 +19,20 @@ int main(int argc, char** argv) {
     const std::string time = t.dimensions().front();
     const std::vector<std::string> space(t.dimensions().begin() + 1, t.dimensions().end());
 
-    const scan::Reduced each = t.reduce({"mean", "max"}, space, comm);
-    const scan::Reduced all = t.reduce({"mean", "max", {"quantile", {{"q", 0.9}}}}, {}, comm);
+    const scan::Reduced each = t.reduce({"mean", "std"}, space, comm);
+    const scan::Reduced all = t.reduce({"mean", "std", {"quantile", {{"q", 0.9}}}}, {}, comm);
 
     const auto value = [](const scan::Reduced& reduced, const char* name, std::size_t i = 0) {
         return reduced.results.at(name).at("value").as<double>()[i];
     };
     for (std::size_t i = 0; comm.rank() == 0 && i < series.size(); ++i) {
         std::cout << time << " " << std::setprecision(15) << each.coordinates.at(time)[i]
-                  << ": mean " << value(each, "mean", i) << ", max " << value(each, "max", i)
+                  << ": mean " << value(each, "mean", i) << ", std " << value(each, "std", i)
                   << "\n";
     }
     if (comm.rank() == 0) {
-        std::cout << series.size() << " records: mean " << value(all, "mean") << ", max "
-                  << value(all, "max") << ", 0.9 quantile " << value(all, "quantile") << "\n";
+        std::cout << series.size() << " records: mean " << value(all, "mean") << ", std "
+                  << value(all, "std") << ", 0.9 quantile " << value(all, "quantile") << "\n";
         for (const std::string& warning : all.warnings) {
             std::cerr << "warning: " << warning << "\n";
         }
