@@ -141,6 +141,21 @@ def test_records_of_groups(tmp_path):
         assert float(file["b/T"].sum()) == 9
 
 
+def test_files_are_joined_along_a_dimension_in_a_group(tmp_path):
+    for part in range(2):
+        with netCDF4.Dataset(tmp_path / f"g_{part}.nc", "w") as nc:
+            group = nc.createGroup("a")
+            group.createDimension("time", None)
+            group.createDimension("x", 3)
+            group.createVariable("time", "f8", ("time",))[:] = np.arange(2) + 2 * part
+            group.createVariable("T", "f4", ("time", "x"))[:] = np.full((2, 3), part)
+            group.createGroup("b").createVariable("S", "f4", ("time",))[:] = [part, part]
+    with fl.open(str(tmp_path / "g_*.nc")) as file:
+        assert (file.dims["a/time"], file["a/T"].shape, file["a/b/S"].shape) == (4, (4, 3), (4,))
+        assert [(s.time, float(s["a/T"].sum())) for s in file] == [(0, 0), (1, 0), (2, 3), (3, 3)]
+        assert file["a/T"].sel(time=slice(1, 2)).reduce("sum").item() == 3
+
+
 def test_files_that_cannot_be_joined_are_refused(tmp_path):
     for part in range(2):
         with netCDF4.Dataset(tmp_path / f"s_{part}.nc", "w") as nc:

@@ -174,12 +174,8 @@ class JoinedFiles:
         if dimension == UNNAMED:
             first = self.parts_of(name)[0]
             return 0 if first.unlimited[:1] == [True] and not self.dims_of(name)[0] else None
-        known = {path for path, _, _ in self._open()[0].dimensions}
         for axis, short in enumerate(self.dims_of(name)):
-            group = name.rpartition("/")[0]
-            while group and f"{group}/{short}" not in known:
-                group = group.rpartition("/")[0]
-            if dimension in (short, f"{group}/{short}" if group else short):
+            if dimension in (short, self._path_of(name, short)):
                 return axis
         return None
 
@@ -200,8 +196,9 @@ class JoinedFiles:
             parts = self._open()
             dims = parts[0].dataset(name).dimensions
             along = self.joined_dimension
-            joined = len(parts) > 1 and bool(dims) and dims[0] == along
-            if len(parts) > 1 and not joined and along and along in dims:
+            own = [self._path_of(name, dim) for dim in dims] if len(parts) > 1 else []
+            joined = bool(own) and own[0] == along
+            if not joined and along and along in own:
                 raise InvalidArgument(
                     f"'{name}' cannot be joined: got dimensions {listed(dims)}; allowed: "
                     f"'{along}', along which the files are joined, as the first. Open the files "
@@ -341,10 +338,22 @@ class JoinedFiles:
             return None
         unlimited = [name for name, _, is_unlimited in first.dimensions if is_unlimited]
         sound = [first.dataset(n) for n in self.names if n not in first.unreadable]
-        dims = max(sound, key=lambda d: len(d.shape)).dimensions if sound else []
+        most = max(sound, key=lambda d: len(d.shape), default=None)
+        dims = [] if most is None else [self._path_of(most.name, d) for d in most.dimensions]
         return next((d for d in dims[:1] if d in unlimited), None) or (
             unlimited[0] if unlimited else dims[0] if dims else None
         )
+
+    def _path_of(self, dataset: str, dim: str) -> str:
+        """Return what the file calls a dimension of a dataset: that of the nearest group outwards.
+
+        A dataset in a group calls it by its last name.
+        """
+        known = {path for path, _, _ in self._open()[0].dimensions}
+        group = dataset.rpartition("/")[0]
+        while group and f"{group}/{dim}" not in known:
+            group = group.rpartition("/")[0]
+        return f"{group}/{dim}" if group else dim
 
     def _lengths(self, dim: str) -> list[int]:
         return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
