@@ -4,24 +4,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/scan/coordinate_values.hpp"
+#include "fluvial/scan/record_axis.hpp"
 #include "fluvial/scan/time_units.hpp"
 #include "fluvial/scan/units.hpp"
 
 namespace fluvial::scan {
 namespace {
 
-/// Without the path of the group that it is in, as datasets name it.
-std::string own_name(const std::string& dimension) {
-    return dimension.substr(dimension.rfind('/') + 1);
-}
-
-/// None of scalars; "" of axes without names.
-std::optional<std::string> first_dimension(const store::Dataset& dataset) {
-    const auto& names = dataset.dimensions();
-    return dataset.shape().empty() ? std::nullopt
-                                   : std::optional(names.empty() ? "" : names.front());
+std::vector<JoinedFiles::FilePtr> open_all(const store::FileNames& names) {
+    std::vector<JoinedFiles::FilePtr> files;
+    for (const std::string& path : names.paths()) {
+        files.push_back(store::open_file(path));
+    }
+    return files;
 }
 
 /// Dates, or numbers that count time.
@@ -63,11 +61,18 @@ bool descends(const std::vector<double>& values, const std::vector<Border>& bord
 
 }  // namespace
 
-JoinedFiles::JoinedFiles(const store::FileNames& names) {
-    for (const std::string& path : names.paths()) {
-        files_.push_back(store::open_file(path));
-    }
+JoinedFiles::JoinedFiles(const store::FileNames& names) : JoinedFiles(open_all(names)) {}
+
+JoinedFiles::JoinedFiles(std::vector<FilePtr> files) : files_(std::move(files)) {
+    FLUVIAL_ASSERT(!files_.empty());
     dimension_ = find_dimension();
+}
+
+std::optional<std::string> JoinedFiles::first_dimension(const store::Dataset& dataset) const {
+    const auto& names = dataset.dimensions();
+    return dataset.shape().empty() ? std::nullopt
+           : names.empty()         ? std::optional<std::string>("")
+                                   : std::optional(path_of(first(), dataset, names.front()));
 }
 
 std::optional<std::string> JoinedFiles::find_dimension() const {
@@ -85,7 +90,7 @@ std::optional<std::string> JoinedFiles::find_dimension() const {
     std::vector<std::string> unlimited;
     for (const store::Dimension& dimension : first().dimensions()) {
         if (dimension.unlimited) {
-            unlimited.push_back(own_name(dimension.name));
+            unlimited.push_back(dimension.name);
         }
     }
     const bool begins_so =
@@ -106,14 +111,12 @@ JoinedFiles::Parts JoinedFiles::find_parts(const std::string& name) const {
     if (!dimension_ || !begin) {
         return parts;
     }
-    const auto& all = parts.front()->dimensions();
     if (*begin == *dimension_) {
         for (std::size_t i = 1; i < files_.size(); ++i) {
             parts.push_back(files_[i]->dataset(name));
         }
         joined_shape({parts, {}});  // which refuses what does not fit
-    } else if (!dimension_->empty() &&
-               std::find(all.begin(), all.end(), *dimension_) != all.end()) {
+    } else if (!dimension_->empty() && axis_along(first(), *parts.front(), *dimension_)) {
         throw InvalidArgument(
             Problem{text("'", name, "' of '", first().path(), "' cannot be joined"),
                     "'" + *begin + "' as its first dimension",

@@ -27,15 +27,17 @@ class JoinedFiles {
 
     /// Opens all of them. Local. Throws what store::FileNames::paths and store::open_file throw.
     explicit JoinedFiles(const store::FileNames& names);
-    explicit JoinedFiles(FilePtr file) : files_{std::move(file)} {}
+    /// Not empty.
+    explicit JoinedFiles(std::vector<FilePtr> files);
+    explicit JoinedFiles(FilePtr file) : JoinedFiles(std::vector{std::move(file)}) {}
     JoinedFiles(const JoinedFiles&) = delete;
     JoinedFiles& operator=(const JoinedFiles&) = delete;
 
     const std::vector<FilePtr>& files() const { return files_; }
     const store::File& first() const { return *files_.front(); }
     /// Along which several files are one: their unlimited dimension, or where there is none the
-    /// first one of the dataset with the most; "" where that has no name. None of a single file,
-    /// and of files without dimensions.
+    /// first one of the dataset with the most; "" where that has no name. As the files call it,
+    /// with its group. None of a single file, and of files without dimensions.
     const std::optional<std::string>& dimension() const { return dimension_; }
     /// A dataset of each file where it begins with that dimension; else that of the first file
     /// alone. Local. Throws what File::dataset throws, and InvalidArgument when the files do not
@@ -53,6 +55,8 @@ class JoinedFiles {
 
   private:
     std::optional<std::string> find_dimension() const;
+    /// As dimension(): of scalars none.
+    std::optional<std::string> first_dimension(const store::Dataset& dataset) const;
     Parts find_parts(const std::string& name) const;
     std::vector<double> read_values(const std::string& name) const;
 

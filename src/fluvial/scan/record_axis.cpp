@@ -29,7 +29,7 @@ std::map<std::string, std::pair<std::shared_ptr<const store::Dataset>, int>> alo
     for (const std::string& name : file.names()) {
         if (!file.unreadable().contains(name)) {
             const auto dataset = file.dataset(name);
-            if (const auto axis = axis_along(*dataset, dimension)) {
+            if (const auto axis = axis_along(file, *dataset, dimension)) {
                 found[name] = {dataset, *axis};
             }
         }
@@ -91,14 +91,32 @@ std::optional<std::string> record_dimension(const store::File& file, bool unname
                                                             : std::nullopt;
 }
 
-std::optional<int> axis_along(const store::Dataset& dataset, const std::string& dimension) {
+std::string path_of(const store::File& file, const store::Dataset& dataset,
+                    const std::string& own) {
+    const auto& all = file.dimensions();
+    std::string group = dataset.name();
+    do {
+        const auto slash = group.rfind('/');
+        group = slash == std::string::npos ? "" : group.substr(0, slash);
+        const std::string path = group.empty() ? own : group + "/" + own;
+        if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == path; })) {
+            return path;
+        }
+    } while (!group.empty());
+    return own;
+}
+
+std::optional<int> axis_along(const store::File& file, const store::Dataset& dataset,
+                              const std::string& dimension) {
     const auto& names = dataset.dimensions();
     if (dimension == unnamed_records) {
         const std::vector<bool> unlimited = dataset.unlimited();
         const bool named = !names.empty() && !names.front().empty();
         return !unlimited.empty() && unlimited.front() && !named ? std::optional(0) : std::nullopt;
     }
-    const auto found = std::find(names.begin(), names.end(), dimension);
+    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& own) {
+        return path_of(file, dataset, own) == dimension;
+    });
     return found == names.end() ? std::nullopt
                                 : std::optional(static_cast<int>(found - names.begin()));
 }

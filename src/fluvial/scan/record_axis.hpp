@@ -17,8 +17,13 @@ inline constexpr const char* unnamed_records = "";
 /// InvalidArgument where several could be meant.
 std::optional<std::string> record_dimension(const store::File& file, bool unnamed);
 
-/// The axis of a dataset along such a dimension. Local.
-std::optional<int> axis_along(const store::Dataset& dataset, const std::string& dimension);
+/// What the file calls a dimension of a dataset: that of the nearest group outwards. A dataset in a
+/// group calls it by its last name, `own`.
+std::string path_of(const store::File& file, const store::Dataset& dataset, const std::string& own);
+
+/// The axis of a dataset of the file along such a dimension. Local.
+std::optional<int> axis_along(const store::File& file, const store::Dataset& dataset,
+                              const std::string& dimension);
 
 /// How many records there are. Of a file that is being written, how many are complete: all datasets
 /// have them, and of the last one each chunk is stored. Local. Throws InvalidArgument where there

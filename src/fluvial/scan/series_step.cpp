@@ -81,7 +81,7 @@ DatasetPtr SeriesStep::dataset(const std::string& name) const {
 }
 
 std::optional<int> SeriesStep::axis_of_record(const store::Dataset& dataset) const {
-    return record_ ? axis_along(dataset, record_->dimension) : std::nullopt;
+    return record_ ? axis_along(files_->first(), dataset, record_->dimension) : std::nullopt;
 }
 
 Variable SeriesStep::variable(const std::string& name) const {
