@@ -62,6 +62,45 @@ TEST_CASE("a common scan finds what the operators find in memory") {
     }
 }
 
+namespace {
+
+/// The elements, cut along their first axis into parts, some of them empty, each of a layout of its
+/// own.
+std::vector<DatasetPtr> random_parts(const Elements& elements, std::mt19937_64& random) {
+    std::vector<DatasetPtr> parts;
+    const auto row = elements.values.size() / static_cast<std::size_t>(elements.shape[0]);
+    for (Index begin = 0; begin < elements.shape[0] || parts.size() < 2;) {
+        Elements part{elements.shape, {}};
+        part.shape[0] = static_cast<Index>(
+            random() % static_cast<std::uint64_t>(elements.shape[0] - begin + 1));
+        const auto from = elements.values.begin() + static_cast<Index>(row) * begin;
+        part.values.assign(from, from + static_cast<Index>(row) * part.shape[0]);
+        begin += part.shape[0];
+        parts.push_back(part.values.empty() ? library_dataset(part, {})
+                                            : random_dataset(part, random));
+    }
+    return parts;
+}
+
+}  // namespace
+
+TEST_CASE("a scan of joined parts finds what the operators find in all of them in memory") {
+    World world;
+    CAPTURE(world.seed);
+    for (int round = 0; round < 40; ++round) {
+        CAPTURE(round);
+        const Elements elements = random_elements(some_shape(world.random), world.random);
+        const Selection selection = random_selection(elements.shape, world.random);
+        const std::vector<int> over = random_over(elements.shape.size(), world.random);
+        const Options options = random_options(world.random);
+        const std::vector<DatasetPtr> parts = random_parts(elements, world.random);
+        const Outcome outcome = run({{{parts, {}}}, selection, some_operators(), over, {}, {}, {}},
+                                    options, world.comm);
+        check_equal(outcome.groups[0], in_memory(elements, selection, over));
+        CHECK(world.comm.sum(outcome.stats.elements) == volume_of(selection.count));
+    }
+}
+
 TEST_CASE("every byte is read once in the job, and only partial results travel") {
     World world;
     const Elements elements = random_elements({50, 40, 30}, world.random);

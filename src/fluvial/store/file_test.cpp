@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "fluvial/store/affine_dataset.hpp"
 #include "fluvial/store/byte_order.hpp"
@@ -156,6 +160,24 @@ TEST_CASE("chunked: places outside the file are damage, before memory is taken f
         CHECK_THROWS_WITH_AS(read_all(dataset), doctest::Contains("chunk (1, 1) of 't'"),
                              DamagedFile);
     }
+}
+
+TEST_CASE("a process that may open no more files is told what to do") {
+    const MemoryFile file(std::vector<std::byte>(8));
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const int next = ::dup(0);
+    ::close(next);
+    const rlimit full{static_cast<rlim_t>(next), before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &full) == 0);
+    std::string said;
+    try {
+        const InputFile opened(file.path());
+    } catch (const SystemError& error) {
+        said = error.what();
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(said.find("raise the limit by `ulimit -n`") != std::string::npos);
 }
 
 TEST_CASE("an open file that has grown is as long as it was, until it is measured") {
