@@ -152,7 +152,8 @@ TEST_CASE("the records of all files are the steps of a series") {
 TEST_CASE("a pattern is its files by name, a list those in its order") {
     Ranks world;
     const Paths files = write_months({1, 2, 3});
-    for (const auto& [from, to] : {std::pair(2, "run_3.nc"), {0, "run_1.nc"}, {1, "run_2.nc"}}) {
+    for (const auto& [from, to] :
+         {std::pair(2, "run_3.nc"), std::pair(0, "run_1.nc"), std::pair(1, "run_2.nc")}) {
         std::filesystem::copy(files[static_cast<std::size_t>(from)], to);
     }
     const std::string pattern = "run_?.nc";

@@ -99,7 +99,8 @@ std::string path_of(const store::File& file, const store::Dataset& dataset,
         const auto slash = group.rfind('/');
         group = slash == std::string::npos ? "" : group.substr(0, slash);
         const std::string path = group.empty() ? own : group + "/" + own;
-        if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == path; })) {
+        if (std::any_of(all.begin(), all.end(),
+                        [&](const auto& one) { return one.name == path; })) {
             return path;
         }
     } while (!group.empty());

@@ -87,8 +87,10 @@ Series::Series(const store::FileNames& name, const mpi::Comm& comm, const Series
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
             if (name.several() && (live || options.follow)) {
                 throw InvalidArgument(Problem{
-                    live ? "a stream has one name" : "this cannot be followed", name_,
-                    "one file, or a file for each step by its number, as in 'data%T.h5'", ""});
+                    live ? "several names are no stream" : "this cannot be followed", name_,
+                    live ? "one name"
+                         : "one file, or a file for each step by its number, as in 'data%T.h5'",
+                    ""});
             }
         },
         [&](Terms& terms) {

@@ -79,11 +79,15 @@ TEST_CASE("iterations of one file, and of a file for each") {
     CHECK(one.size() == 2);
     CHECK(analysed(one) == expected);
     CHECK(one.at(1).read("meshes/rho").as<double>()[2] == 102);
+    CHECK(one.variable("data/20/meshes/rho").shape() == Coordinates{Index{elements}});
     for (const int number : {100, 20}) {
         write_openpmd(folder.at(text("d", number, ".h5")), {number});
     }
     Series several(folder.at("d%T.h5"), mpi::Comm());
     CHECK(analysed(several) == expected);
+    CHECK_THROWS_WITH_AS(Series(folder.at("d*.h5"), mpi::Comm()),
+                         doctest::Contains("files of openPMD are not joined: got 2 of them"),
+                         InvalidArgument);
 }
 
 TEST_CASE("numbered files have one iteration each, and one file may have none yet") {

@@ -129,10 +129,12 @@ TEST_CASE("steps of files by position, and streams that have none") {
     CHECK(stored.at(1).read("v").as<double>()[1] == element(3, 1, 1));
     CHECK(stored.at(1).read("x").shape == Coordinates{columns});
     CHECK(stored.at(0).attributes().empty());
+    CHECK(stored.variable("u").shape() == Coordinates{3, rows, columns});
     CHECK_THROWS_WITH_AS(stored.at(3), doctest::Contains("0 to 2"), InvalidArgument);
     CHECK_THROWS_WITH_AS(stored.at(0).variable("w"), doctest::Contains("u"), InvalidArgument);
     Stream stream(1);
     CHECK_THROWS_AS(stream.series->size(), InvalidArgument);
+    CHECK_THROWS_AS(stream.series->variable("u"), InvalidArgument);
 }
 
 TEST_CASE("a file for each step by its number") {
@@ -148,6 +150,9 @@ TEST_CASE("a file for each step by its number") {
     CHECK(last->variable("u").shape() == Coordinates{1, rows, columns});
     CHECK(last->read("u").shape == Coordinates{rows, columns});
     CHECK_FALSE(stored.next());
+    CHECK_THROWS_WITH_AS(stored.variable("u"),
+                         doctest::Contains("no variable of all steps together"), InvalidArgument);
+    CHECK(Series((folder.path / "t*.nc").string(), mpi::Comm()).variable("u").shape()[0] == 2);
     CHECK_THROWS_WITH_AS(Series((folder.path / "s%T.nc").string(), mpi::Comm()),
                          doctest::Contains("no such files"), SystemError);
 }
@@ -161,6 +166,9 @@ TEST_CASE("engines that there are not, or that read something else") {
     options.engine = "zarr";
     CHECK_THROWS_WITH_AS(Series(file.path(), mpi::Comm(), options),
                          doctest::Contains("stage, hdf5, netcdf, raw"), InvalidArgument);
+    options.engine = "stage";
+    CHECK_THROWS_WITH_AS(Series({file.path(), file.path()}, mpi::Comm(), options),
+                         doctest::Contains("several names are no stream"), InvalidArgument);
     options.engine = "netcdf";
     CHECK(Series(file.path(), mpi::Comm(), options).size() == 1);
 }

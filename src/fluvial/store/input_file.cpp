@@ -49,8 +49,9 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
             ::close(descriptor_);
         }
         throw_errno("cannot open the file '" + path_ + "'", error,
-                    error == EMFILE ? "Open fewer files at a time, or raise the limit by `ulimit -n`"
-                                    : "Check the path and its permissions");
+                    error == EMFILE
+                        ? "Open fewer files at a time, or raise the limit by `ulimit -n`"
+                        : "Check the path and its permissions");
     }
     if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode)) {
         ::close(descriptor_);
