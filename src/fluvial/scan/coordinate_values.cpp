@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/terms.hpp"
 #include "fluvial/compute/decode.hpp"
 #include "fluvial/scan/time_units.hpp"
 
@@ -105,7 +106,7 @@ void check_same_values(const store::Dataset& dataset, const std::vector<double>&
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (found[i] != values[i] && !(std::isnan(found[i]) && std::isnan(values[i]))) {
-            refuse(text(found[i], " at ", i), text(values[i]));
+            refuse(text(exact(found[i]), " at ", i), exact(values[i]));
         }
     }
 }

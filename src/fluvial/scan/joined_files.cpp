@@ -6,6 +6,7 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/terms.hpp"
 #include "fluvial/scan/coordinate_values.hpp"
 #include "fluvial/scan/record_axis.hpp"
 #include "fluvial/scan/time_units.hpp"
@@ -159,9 +160,14 @@ std::string JoinedFiles::out_of_order(const std::string& coordinate, Index begin
         const bool wrong =
             descends(values, borders) ? border.begin >= border.end : border.begin <= border.end;
         if (wrong && begin < border.at && end > border.at) {
-            return text("the files are not in order along '", *dimension_, "': got ", border.begin,
-                        " as the first of '", files_[border.after]->path(), "', and ", border.end,
-                        " as the last of '", files_[border.before]->path(),
+            const auto shown = [&](double value) {
+                const std::string units = said_of(parts.front()->attributes(), "units");
+                return exact(value) + (units.empty() ? "" : " " + units);
+            };
+            return text("the files are not in order along '", *dimension_, "': got ",
+                        shown(border.begin), " as the first of '", files_[border.after]->path(),
+                        "', and ", shown(border.end), " as the last of '",
+                        files_[border.before]->path(),
                         "' before it. What both have counts twice; name files in their order, and "
                         "leave out by isel what a restarted run has written again");
         }
