@@ -86,6 +86,11 @@ TEST_CASE("one scan reduces all records of all files, whose elements the ranks s
     CHECK(Coordinates{found[0], found[1], found[2]} == place);
     CHECK(world.comm.sum(static_cast<Index>(reduced.stats.elements)) == 9 * grid);
     CHECK(reduced.warnings.empty());
+    Options options;
+    options.reproducible = true;  // nobody helps the others, so each has its share
+    const Reduced shared = t.reduce({"sum"}, {}, world.comm, options);
+    CHECK(shared.stats.elements > 0);
+    CHECK(number(shared.results, "sum") == sum_of(some));
 }
 
 TEST_CASE("what is kept and grouped along the joined axis goes over the borders of files") {
