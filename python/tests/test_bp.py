@@ -220,6 +220,31 @@ for index in range(3):
         assert [int(step["x"].max()) for step in file] == [0, 1]
 
 
+def test_a_full_disk_is_an_error_and_leaves_the_steps_before(tmp_path):
+    """The library ends the process when it closes what it could not write."""
+    program = f"""
+import resource, signal
+import numpy as np, fluvial as fl
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # as a disk of 1 MiB
+series = fl.open({str(tmp_path / "a.bp")!r}, "w")
+for count in (1000, 1_000_000, 1000):
+    try:
+        with series.step() as step:
+            step.put("x", np.ones(count))
+    except OSError as error:
+        print("refused:", error)
+series.close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("a.bp' cannot be written: got File too large; allowed") == 2
+    with fl.open(tmp_path / "a.bp") as file:
+        assert [step["x"].sum() for step in file] == [1000]
+
+
 def test_elements_that_no_block_holds_are_zero(tmp_path):
     path = str(tmp_path / "holes.bp")
     with adios2.Stream(path, "w") as stream:

@@ -7,6 +7,7 @@ The library from PyPI is a serial one, so one process writes for all; each keeps
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class BpOutput:
         self.path = path
         self._pattern = pattern
         self._stream: Any = None
+        self._failed: Exception | None = None
         self._number = 0
         self._of_series: dict[str, object] = {}
         self._layout = StepLayout({}, {}, {})
@@ -50,7 +52,11 @@ class BpOutput:
         ------
         InvalidArgument
             openPMD or the format have no place for what was put.
+        SystemError
+            An earlier step could not be written: the library takes none after that.
         """
+        if self._failed is not None:
+            raise self._failed
         of_series = series_attributes(step.said.of_series, self._pattern, _core.__version__)
         self._layout = step_layout(
             step.said.attrs, step.extents, of_series, step.said.groups, step.said.varying
@@ -86,7 +92,9 @@ class BpOutput:
             self._write_step(f"/data/{self._number}")
             self._stream.end_step()
         except (OSError, RuntimeError, ValueError) as error:
-            raise cannot_write(self.path, RuntimeError(str(error))) from error
+            self._stream = None  # whose close() after an error makes it end the process
+            self._failed = cannot_write(self.path, _reason(error))
+            raise self._failed from error
         self._parts = {}
 
     def _begin_stream(self) -> None:
@@ -137,7 +145,7 @@ class BpOutput:
         try:
             self._begin_stream()
         except (OSError, RuntimeError, ValueError) as error:
-            raise cannot_write(self.path, RuntimeError(str(error))) from error
+            raise cannot_write(self.path, _reason(error)) from error
 
     def close(self) -> None:
         """Close the folder. Idempotent."""
@@ -147,7 +155,7 @@ class BpOutput:
         try:
             stream.close()
         except (OSError, RuntimeError, ValueError) as error:
-            raise cannot_write(self.path, RuntimeError(str(error))) from error
+            raise cannot_write(self.path, _reason(error)) from error
 
 
 def _new_stream(path: str) -> adios2.Stream:
@@ -160,6 +168,20 @@ def _new_stream(path: str) -> adios2.Stream:
     io.set_engine("BP5")
     io.set_parameters({"Profile": "Off"})
     return adios2.Stream(io, path, "w")
+
+
+def _reason(error: OSError | RuntimeError | ValueError) -> OSError | RuntimeError:
+    """Return what the library says without its colours, its time and its own places.
+
+    >>> _reason(RuntimeError("[date] [ADIOS2 EXCEPTION] <A> <B> : no x : errno = 28: No space"))
+    OSError(28, 'No space left on device')
+    """
+    if isinstance(error, OSError):
+        return error
+    said = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    if number := re.search(r"errno = (\d+)", said):
+        return OSError(int(number[1]), os.strerror(int(number[1])))
+    return RuntimeError(re.sub(r"^.*\[ADIOS2 EXCEPTION\][^:]*: ", "", said, flags=re.DOTALL))
 
 
 def _write_attributes(stream: adios2.Stream, path: str, attrs: Mapping[str, object]) -> None:

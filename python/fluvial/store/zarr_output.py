@@ -98,19 +98,25 @@ class ZarrOutput:
             It cannot be written.
         """
         assert self._layout is not None
-        for name, found in parts.items():
-            for offset, array in found:
-                box = _box(offset, array)
-                if self._records and not np.array_equal(self._group[name][box], array):
-                    raise InvalidArgument(
-                        f"the coordinate '{name}' changes: got {shown(array)}; allowed: what it "
-                        "was in the first step: a file has coordinates once"
-                    )
-                self._group[name][box] = array
+        try:
+            for name, found in parts.items():
+                for offset, array in found:
+                    self._write_once(name, _box(offset, array), array)
+        except (OSError, RuntimeError) as error:
+            raise cannot_write(self.path, error) from error
 
     def finish(self) -> None:
-        """Let readers see the record that was laid out last."""
-        self._consolidate()
+        """Let readers see the record that was laid out last.
+
+        Raises
+        ------
+        SystemError
+            It cannot be written.
+        """
+        try:
+            self._consolidate()
+        except (OSError, RuntimeError) as error:
+            raise cannot_write(self.path, error) from error
         self._records += 1
 
     def give_up(self, number: int) -> None:
@@ -181,6 +187,15 @@ class ZarrOutput:
             if variable.values is not None and not variable.by_record:
                 array[...] = variable.values
         self._layout = layout
+
+    def _write_once(self, name: str, box: tuple[slice, ...], array: np.ndarray) -> None:
+        """Write a part of a coordinate, which stays what the first step has said."""
+        if self._records and not np.array_equal(self._group[name][box], array):
+            raise InvalidArgument(
+                f"the coordinate '{name}' changes: got {shown(array)}; allowed: what it was in the "
+                "first step: a file has coordinates once"
+            )
+        self._group[name][box] = array
 
     def _resize(self, name: str, records: int) -> None:
         array = self._group[name]
