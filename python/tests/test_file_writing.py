@@ -370,6 +370,25 @@ for index in range(3):
         assert [int(step["x"].max()) for step in series] == [0, 1]
 
 
+@pytest.mark.parametrize("options", [{}, {"compression": "gzip"}, {"file_per": "host"}])
+@pytest.mark.parametrize("where", ["_finish", "_write_parts"])
+def test_a_killed_writer_of_one_file_leaves_only_whole_steps(tmp_path, where, options):
+    """Of the step that was laid out and not written nothing is seen, least of all zeros."""
+    program = f"""
+import os, signal, numpy as np, fluvial as fl
+series = fl.open({str(tmp_path / "a.h5")!r}, "w", **{options!r})
+for index in range(1, 4):
+    with series.step(iteration=index) as step:
+        step.put("meshes/x", np.full(1000, index))
+        if index == 3:
+            series.{where} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    with fl.open(tmp_path / "a.h5") as series:
+        assert [int(step["meshes/x"].min()) for step in series] == [1, 2]
+
+
 @pytest.mark.parametrize("bad", ["a.sst", "a.cdf", "out/run"])
 def test_other_formats_are_refused_at_once(tmp_path, monkeypatch, bad):
     monkeypatch.chdir(tmp_path)

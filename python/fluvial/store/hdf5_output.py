@@ -56,9 +56,13 @@ class Hdf5Output:
         self._number = 0
         self._pattern = pattern
         self._file: Any = None
+        self._step: Any = None
+        """The group of the step that was laid out last; it has a name once it is finished."""
 
     def lay_out(self, step: StepContents) -> Places:
         """Make an iteration without its elements; return where those of each dataset begin.
+
+        Until it is finished nothing in the file leads to it: a killed writer leaves whole steps.
 
         Raises
         ------
@@ -109,24 +113,25 @@ class Hdf5Output:
     def _make_objects(self, index: int, layout: StepLayout) -> dict[str, int | None]:
         self._take_room(layout)
         try:
-            step = self._file.create_group(f"data/{index}")
+            self._file.require_group("data")
+            self._step = step = self._file.create_group(None)
             for path, attrs in layout.groups.items():
                 set_attributes((step.require_group(path) if path else step).id, attrs)
             for path, extent in layout.constants.items():
                 _make_constant(step.create_group(path), extent)
             begins = {
-                path: self._make(step, path, extent) for path, extent in layout.datasets.items()
+                path: self._make(path, extent) for path, extent in layout.datasets.items()
             }
             self._file.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
         return begins
 
-    def _make(self, step: h5py.Group, path: str, extent: Extent) -> int | None:
+    def _make(self, path: str, extent: Extent) -> int | None:
         """Make a dataset; return where its elements begin if they lie here, in one piece."""
-        kind, by_host = np.dtype(extent.dtype), self._by_host.get(path)
+        step, kind, by_host = self._step, np.dtype(extent.dtype), self._by_host.get(path)
         if by_host is not None:
-            row = f"{step.name}/{path}".strip("/")
+            row = f"data/{self._number}/{path}"
             made = make_joined_dataset(
                 step.id, path, kind, extent.shape, JoinedRows(self.path, row, by_host)
             )
@@ -154,8 +159,9 @@ class Hdf5Output:
     def give_up(self, index: int) -> None:
         """Take a step out again that could not be written."""
         group = f"data/{index}"
-        if self._file is not None and group in self._file:
+        if self._file is not None and self._step is not None and group in self._file:
             del self._file[group]
+        self._step = None
 
     def write(self, parts: Mapping[str, Parts]) -> None:
         """Write what ranks cannot write by themselves: nothing."""
@@ -178,12 +184,21 @@ class Hdf5Output:
             raise cannot_write(self.path, error) from None
 
     def _dataset(self, name: str) -> h5py.Dataset:
-        return self._file[f"data/{self._number}/{name}"]
+        return self._step[name]
 
     def finish(self) -> None:
-        """Make the file one that can be read as it is."""
+        """Make the file one that can be read as it is.
+
+        Raises
+        ------
+        SystemError
+            There is no room on the disk.
+        """
+        self._extend(2 * OBJECT_BYTES_MAX)
         try:
+            self._file[f"data/{self._number}"] = self._step
             self._file.flush()
+            self._step = None
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
 
