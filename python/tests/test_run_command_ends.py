@@ -3,7 +3,11 @@
 
 import os
 import re
+import shlex
+import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -80,6 +84,28 @@ def test_the_code_is_that_of_the_rank_that_failed(run, word, code, sentence):
     assert ("ValueError: no such crystal" in found.said) == (word == "raise")
     if word in ("exit", "SIGKILL"):
         assert found.said.count("\n") == 1, "mpiexec has nothing to say"
+
+
+def test_an_exit_code_of_a_program_s_own_is_told_as_no_signal(run):
+    run.write("own.py", "import os; os._exit(137)")
+    assert "rank 0 of own ended with exit code 137" in run("own.py", code=137).said
+
+
+def test_ranks_that_mpiexec_did_not_run_are_an_error(run):
+    """As where it is another program, or has printed why and ends with 0 all the same."""
+    found = run("--mpi", shutil.which("true"), "-n", 3, "wait.py", "up", code=127)
+    assert re.search(
+        r"true has not run wait: got the ends of 0 ranks; allowed: 3\. Look at", found.said
+    )
+
+
+def test_outputs_that_are_closed(run):
+    """The program runs; what it prints is lost."""
+    run.write("touch.py", "import pathlib; print(1); pathlib.Path('touched').touch()")
+    words = shlex.join([sys.executable, "-m", "fluvial", "run", "touch.py"])
+    done = subprocess.run(f"{words} <&- >&- 2>&-", shell=True, cwd=run.where, check=False)
+    assert done.returncode == 0
+    assert (run.where / "touched").exists()
 
 
 def test_what_mpiexec_says_of_a_rank_that_failed_is_no_news(run):

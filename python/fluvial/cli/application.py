@@ -74,10 +74,15 @@ def _in_words_of_the_command(message: str) -> str:
 
 
 def _open_what_is_closed() -> None:
-    """Give the process the streams that the shell has closed (`>&-`); what is printed is lost."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Give the process the streams that the shell has closed (`>&-`); what is printed is lost.
+
+    They get their numbers, too: mpiexec, which this process may start, needs them.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+            nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.set_inheritable(nowhere, nowhere == number)
+            setattr(sys, name, open(nowhere, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _drop_output() -> None:

@@ -16,7 +16,7 @@ H NUMBER RANK  the first message: the rank that reports
                waited for its end for PARTIAL_LINE_S
 2 TEXT         the same of its standard error
 3 TEXT, 4 TEXT the beginning of a 1 or 2 that is longer than a message
-X CODE         the program has ended; a signal is 128 + its number
+X CODE         the program has ended; a signal is minus its number
 =============  ====================================================================================
 
 After an error it stays until it is told to end, so that mpiexec loses no process before the job is
@@ -137,7 +137,7 @@ class Guard:
             self._report.send(b"2" + os.fsencode(_why_not(self.options.command[0], error)))
         else:
             self._attend(child, wake_read)
-            code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+            code = child.returncode
         with contextlib.suppress(OSError):
             self._report.send(f"X{code}".encode())
             if code != 0:

@@ -9,6 +9,8 @@ what happens                    what follows
 a rank ends with an error       its guard reports it; after LAST_WORDS_S, or once all ranks of its
                                 job have ended, its job is ended, and so are the others
 mpiexec ends with an error      its supervisor tells by its exit code; as above
+mpiexec ends with 0 before      that is an error, too: it is none, or could not start them
+all ranks have
 a guard is killed               as above, unless mpiexec did it and tells why
 the time limit passes           every rank gets SIGABRT, then all is ended; the code is 124
 SIGINT, SIGTERM or SIGHUP       every rank gets it; after GRACE_S, or at the second one, all is
@@ -38,7 +40,7 @@ from .guard_reports import GuardReports
 from .job import Job, Redirected
 from .launcher import Launcher
 from .launcher_words import LauncherWords
-from .supervisor import TIMED_OUT, become_subreaper, kill_descendants
+from .supervisor import NOT_STARTED, TIMED_OUT, become_subreaper, kill_descendants
 
 LAST_WORDS_S = 3.0
 GRACE_S = 5.0
@@ -224,6 +226,7 @@ class SideBySide:
         for running in self._running:
             self._hear(running, reports)
             self._note_end(running)
+            self._note_ranks_missing(running)
 
     def _hear(self, running: _Running, reports: GuardReports) -> None:
         """Pass on what mpiexec says, after what guards have told: of a failed rank it is enough."""
@@ -244,7 +247,9 @@ class SideBySide:
             return
         running.ended_ranks += 1
         if code != 0 and not running.failed:
-            self._fail(running, Verdict(code, f"rank {rank} of {running.plan.name} {_ended(code)}"))
+            how = f"ended with exit code {code}" if code > 0 else _killed_by(-code)
+            code = code if code > 0 else 128 - code
+            self._fail(running, Verdict(code, f"rank {rank} of {running.plan.name} {how}"))
         if running.failed and running.ended_ranks == running.plan.ranks:
             running.end_at = 0.0
 
@@ -261,6 +266,20 @@ class SideBySide:
                 other.end_at = 0.0
         else:
             self._fail(running, Verdict(code, f"{name} {_ended(code)}"))
+
+    def _note_ranks_missing(self, running: _Running) -> None:
+        """Tell of an mpiexec that ended well and has not run all ranks: their results are missing.
+
+        All that the guards have reported is read by now.
+        """
+        ended, wanted = running.ended_ranks, running.plan.ranks
+        if not running.failed and ended < wanted:
+            why = (
+                f"{self._launcher.mpiexec} has not run {running.plan.name}: got the ends of "
+                f"{ended} ranks; allowed: {wanted}. Look at what it printed, and whether it is an "
+                "mpiexec"
+            )
+            self._fail(running, Verdict(NOT_STARTED, why))
 
     def _fail(self, running: _Running, verdict: Verdict) -> None:
         running.failed = True
@@ -315,12 +334,16 @@ class SideBySide:
 
 
 def _ended(code: int) -> str:
-    """Return how a process with this exit code has ended.
+    """Return how a process has ended of which another tells by this exit code.
 
     >>> _ended(3), _ended(137)
     ('ended with exit code 3', 'was killed by SIGKILL (signal 9)')
     """
-    with contextlib.suppress(ValueError):
-        if code > 128:
-            return f"was killed by {signal.Signals(code - 128).name} (signal {code - 128})"
+    if code > 128 and code - 128 in signal.valid_signals():
+        return _killed_by(code - 128)
     return f"ended with exit code {code}"
+
+
+def _killed_by(number: int) -> str:
+    name = signal.Signals(number).name if number in list(signal.Signals) else "a signal"
+    return f"was killed by {name} (signal {number})"
