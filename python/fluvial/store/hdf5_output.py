@@ -119,9 +119,7 @@ class Hdf5Output:
                 set_attributes((step.require_group(path) if path else step).id, attrs)
             for path, extent in layout.constants.items():
                 _make_constant(step.create_group(path), extent)
-            begins = {
-                path: self._make(path, extent) for path, extent in layout.datasets.items()
-            }
+            begins = {path: self._make(path, extent) for path, extent in layout.datasets.items()}
             self._file.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None

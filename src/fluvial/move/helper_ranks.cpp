@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ namespace {
 using route::RankFlow;
 
 constexpr int alarm_tag = 0;
+constexpr double endless_s = std::numeric_limits<double>::infinity();
 
 constexpr const char* not_all_come = "not all ranks have come to an exchange with helpers";
 constexpr const char* exchange_failed = "an earlier exchange failed";
@@ -80,6 +82,7 @@ struct HelperRanks::State {
     std::vector<int> helpers;
     std::vector<std::string> machines;
     std::shared_ptr<RankWatch> watch;  ///< of `others`
+    std::shared_ptr<RankWatch> watch_of_all;
     const char* ended = nullptr;
     MadeHere made;
 
@@ -89,8 +92,18 @@ struct HelperRanks::State {
     AgreedFlows agree(const std::function<PlannedCall()>& prepare);
     Moved move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                const ExchangeOptions& how);
+    bool serve_once();
+    void tell_helpers() const;
     /// While one exists, a wait ends by TimedOut when another rank has given up.
     progress::Lookout alarmed() const;
+    /// What `work` returns, unless another rank gives up meanwhile, also after all that is this
+    /// one's has moved; one that dies or is stopped, a helper or not, is named. All ranks begin it
+    /// with each command to the helpers.
+    template <class Work>
+    auto watched(double stall_timeout_s, Work&& work) const {
+        const progress::Lookout until_alarm = alarmed();
+        return WatchedTask(watch_of_all, stall_timeout_s, "the exchange").during(work);
+    }
     void close();
     void lose(const char* why);
     void abandon() noexcept;
@@ -115,6 +128,7 @@ void HelperRanks::State::open() {
         others = all.split(helps ? 1 : 0, all.rank());
         alarm = all.split(0, all.rank());
         watch = helps ? nullptr : RankWatch::of(others);
+        watch_of_all = RankWatch::of(alarm);  // which stays, while `all` may be another one later
     }
 }
 
@@ -150,28 +164,37 @@ AgreedFlows HelperRanks::State::agree(const std::function<PlannedCall()>& prepar
         return std::move(call);
     };
     try {
+        const progress::Lookout until_alarm = alarmed();  // of others: what this one sees says more
         return task.during([&] {
-            const progress::Lookout until_alarm = alarmed();
             return agree_on_flows({others, all.rank(), all.size(), helpers, machines}, said);
         });
     } catch (const InvalidArgument&) {
         if (task.ended()) {
+            tell_helpers();
             lose(exchange_failed);
         }
         throw;
     } catch (...) {
         if (others.size() > 1 && !mpi::was_agreed(std::current_exception(), others.size())) {
+            tell_helpers();
             lose(exchange_failed);
         }
         throw;
     }
 }
 
+/// While an exception is handled: helpers learn what it says, in the task in which they wait for a
+/// command that will not come.
+void HelperRanks::State::tell_helpers() const {
+    try {
+        WatchedTask(watch_of_all, endless_s, "the exchange").telling([] { throw; });
+    } catch (...) {  // itself
+    }
+}
+
 /// The same on helpers and on others.
 Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                                const ExchangeOptions& how) {
-    // Another rank may fail at any time, also after all that is this one's has moved.
-    const progress::Lookout until_alarm = alarmed();
     std::optional<PreparedExchange> prepared;
     {
         const progress::Lookout limited(progress::time_limit(how.stall_timeout_s, not_all_come));
@@ -188,6 +211,17 @@ Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const 
         all = std::move(fresh);
     }
     return moved;
+}
+
+/// On helpers: false when they are released.
+bool HelperRanks::State::serve_once() {
+    const Bytes bytes = all.bcast({}, lead);
+    if (bytes.empty()) {
+        return false;
+    }
+    const Command command = command_from(bytes);
+    move(command.flows, std::vector<Outgoing>(command.flows.size()), command.how);
+    return true;
 }
 
 progress::Lookout HelperRanks::State::alarmed() const {
@@ -255,18 +289,14 @@ std::span<const int> HelperRanks::helpers() const {
 std::uint64_t HelperRanks::serve() {
     State& state = *state_;
     state.check(true, "serve");
-    // A helper that has nothing to do with what has failed would wait for ever.
-    const progress::Lookout until_alarm = state.alarmed();
     try {
-        for (std::uint64_t served = 0;; ++served) {
-            const Bytes bytes = state.all.bcast({}, state.lead);
-            if (bytes.empty()) {
-                state.close();
-                return served;
-            }
-            const Command command = command_from(bytes);
-            state.move(command.flows, std::vector<Outgoing>(command.flows.size()), command.how);
+        // One that has nothing to do with what has failed, or is left alone, would wait for ever.
+        std::uint64_t served = 0;
+        while (state.watched(endless_s, [&] { return state.serve_once(); })) {
+            ++served;
         }
+        state.close();
+        return served;
     } catch (...) {
         state.lose(exchange_failed);
         throw;
@@ -277,15 +307,16 @@ Exchanged HelperRanks::exchange(const std::function<PlannedCall()>& prepare) {
     State& state = *state_;
     state.check(false, "exchange");
     AgreedFlows agreed = state.agree(prepare);
+    const double limit_s = agreed.call.how.stall_timeout_s;
     try {
-        {
-            const progress::Lookout until_alarm = state.alarmed();
-            const progress::Lookout limited(
-                progress::time_limit(agreed.call.how.stall_timeout_s, not_all_come));
-            state.all.bcast(bytes_of(agreed.flows, agreed.call.how), state.lead);
-        }
-        return {state.move(agreed.flows, agreed.call.outgoing, agreed.call.how),
-                std::move(agreed.warning)};
+        Moved moved = state.watched(RankWatch::kept_limit(limit_s), [&] {
+            {
+                const progress::Lookout limited(progress::time_limit(limit_s, not_all_come));
+                state.all.bcast(bytes_of(agreed.flows, agreed.call.how), state.lead);
+            }
+            return state.move(agreed.flows, agreed.call.outgoing, agreed.call.how);
+        });
+        return {std::move(moved), std::move(agreed.warning)};
     } catch (...) {
         state.lose(exchange_failed);
         throw;
@@ -299,8 +330,7 @@ void HelperRanks::release() {
     }
     state.check(false, "release");
     try {
-        const progress::Lookout until_alarm = state.alarmed();
-        state.all.bcast({}, state.lead);
+        state.watched(endless_s, [&] { return state.all.bcast({}, state.lead); });
     } catch (...) {
         state.lose("a helper has given up");
         throw;

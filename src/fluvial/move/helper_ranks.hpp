@@ -7,15 +7,17 @@
 /// | they have agreed              | the first one sends all the flows  | learn who sends what   |
 /// |                               |                                    | to whom                |
 /// | one of them is wrong          | the same error on all of them      | hear nothing of it     |
-/// | one dies, or is stopped, and  | as in exchange_over_kept()         | TimedOut               |
+/// | one dies, or is stopped, and  | as in exchange_over_kept()         | PeerLost, or TimedOut  |
 /// | they have not agreed          |                                    |                        |
-/// | a helper does not come        | TimedOut, after stall_timeout_s    |                        |
-/// | the data moves                | as move::exchange                  | are proxies            |
-/// | a path was given up           | all go on with another communicator, without old messages  ||
-/// | they release                  | the first one says so              | serve() returns        |
-/// | nothing moves in time         | TimedOut; they tell the helpers    | TimedOut               |
-/// | this ends on one rank without | TimedOut in the exchange under way | TimedOut               |
-/// | release(), or by an error     | or the next one                    |                        |
+/// | any rank dies, or is stopped, | PeerLost, PeerStalled, or TimedOut where another saw it first
+/// || | later on                      |                                    | | | a helper does not
+/// come        | TimedOut, after stall_timeout_s    |                        | | the data moves |
+/// as move::exchange                  | are proxies            | | a path was given up           |
+/// all go on with another communicator, without old messages  || | they release                  |
+/// the first one says so              | serve() returns        | | nothing moves in time         |
+/// TimedOut; they tell the helpers    | TimedOut               | | this ends on one rank without |
+/// TimedOut in the exchange under way | TimedOut               | | release(), or by an error     |
+/// or the next one                    |                        |
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,8 @@ namespace fluvial::move {
 class HelperRanks {
   public:
     /// `helps` on the ranks that are to help; one or more do not. Collective, blocking: two splits,
-    /// an allgather of the names of machines, and a RankWatch of the others. Throws InvalidArgument
-    /// on all ranks where all help.
+    /// an allgather of the names of machines, and a RankWatch of the others and one of all. Throws
+    /// InvalidArgument on all ranks where all help.
     HelperRanks(mpi::Comm comm, bool helps);
     ~HelperRanks();
     HelperRanks(HelperRanks&&) noexcept;
