@@ -360,33 +360,6 @@ def test_a_step_that_fails_is_left_out(tmp_path):
         assert found.sizes["time"] == 2
 
 
-@pytest.mark.parametrize(
-    "put",
-    [
-        "for i in range(20): step.put(f'x{i}', np.ones(1))",
-        "step.put('x', values, attrs={'axisLabels': ['x']})",
-    ],
-    ids=["metadata", "coordinate"],
-)
-def test_a_full_disk_is_an_error_that_names_the_folder(tmp_path, put):
-    program = f"""
-import resource, signal
-import numpy as np, fluvial as fl, xarray as xr
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-values = np.random.default_rng(1).random(1000)
-resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # as a disk of that size
-try:
-    with fl.open({str(tmp_path / "a.zarr")!r}, "w") as series, series.step() as step:
-        {put}
-except OSError as error:
-    print(error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert "a.zarr' cannot be written: got File too large; allowed: a folder" in done.stdout
-
-
 @pytest.mark.parametrize("where", ["_finish", "_write_parts"])
 def test_a_killed_writer_leaves_whole_records(tmp_path, where, version):
     program = f"""

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a job with helper ranks, of which one dies: python helper_ranks_rank.py VICTIM WHEN SEEN.
+"""One rank of a job with helper ranks, of which one dies.
+
+::
+
+    python helper_ranks_rank.py VICTIM WHEN SEEN
 
 Ranks 0 and 1 exchange, 2 and 3 help. The victim kills itself while it passes data on ("moving"),
 or while the others compute ("idle"). Each of the others writes what it was told to SEEN/rank-N.

@@ -21,8 +21,9 @@ _CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 @dataclass(frozen=True)
 class RankEnded:
-    """A rank's program has ended, with this exit code, or minus the signal that killed it; None when its
-    guard was killed.
+    """A rank's program has ended.
+
+    The code is its exit code, or minus the signal that killed it; None when its guard was killed.
     """
 
     job: int
