@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that ask for different files, or pipe different things: an error on all."""
 
+import re
+
 import numpy as np
 import pytest
 from harness import scenario
@@ -26,11 +28,13 @@ class test_ranks_that_ask_for_different_files_and_pipes:
             "source": lambda: fl.pipe(own, same("c.h5"), comm),
             "destination": lambda: fl.pipe(same("a.h5"), where / f"c{comm.rank}.h5", comm),
         }
+        many = {"rendezvous_timeout": 60.0, "step_timeout": 300.0}
         options = [
             {"datasets": ["none" if last else "meshes/*"]},
             {"dtype": "f4" if last else "f8"},
             {"strategy": "blocks" if last else "hyperslabs"},
             {"steps": "0:1" if last else None},
+            {"rate": 5 if last else None, "reading": many, "writing": many},
             {"speed": 0 if last else 1},
         ]
         for option in options:
@@ -51,7 +55,9 @@ class test_ranks_that_ask_for_different_files_and_pipes:
             assert "speed is out of range: got 0" in wrong, wrong
             for name, text in said.items():
                 assert "the ranks differ in what to " in text, (name, text)
-                assert "on rank 1" in text, (name, text)
+                got, allowed = re.search(r"got (.*) on rank 1; allowed: (.*) as on", text).groups()
+                assert got != allowed, (name, text)
+            assert "got …, rate=5, speed=1.0" in said["rate"]
 
 
 @scenario("job on 2 ranks", timeout=60)

@@ -12,6 +12,7 @@ from .. import _core
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]*")
 _ELEMENTS_SHOWN = 4
+_CHARS_SHOWN = 80  # of the core's shortened(), too
 
 
 class _Short(reprlib.Repr):
@@ -22,7 +23,7 @@ class _Short(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 8
         self.maxdict = self.maxarray = 6
         self.maxlevel = 4
-        self.maxstring = self.maxother = self.maxlong = 80
+        self.maxstring = self.maxother = self.maxlong = _CHARS_SHOWN
 
     def repr1(self, x: object, level: int) -> str:
         if hasattr(x, "dtype") and hasattr(x, "shape"):
@@ -69,6 +70,24 @@ def shown_text(text: str) -> str:
     """Return text on one line, without addresses, shortened to 80 characters."""
     line = without_addresses(" ".join(text.split()))
     return _core.shortened(line.encode(errors="replace").decode())
+
+
+def shown_difference(text: str, other: str) -> tuple[str, str]:
+    """Return two texts as `shown_text` has them, long ones from the item on in which they differ.
+
+    >>> items = ", ".join(f"option_{i}=None" for i in range(10))
+    >>> shown_difference(f"{items}, rate=5, more=1", f"{items}, more=1")
+    ('…, rate=5, more=1', '…, more=1')
+    >>> shown_difference("mean", "sum")
+    ('mean', 'sum')
+    """
+    if max(len(text), len(other)) <= _CHARS_SHOWN:
+        return shown_text(text), shown_text(other)
+    alike = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
+    begin = text.rfind(", ", 0, alike)
+    if begin <= 0:
+        return shown_text(text), shown_text(other)
+    return shown_text(f"…{text[begin:]}"), shown_text(f"…{other[begin:]}")
 
 
 def listed(names: Iterable[object]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.messages import shown_text
+from ..base.messages import shown_difference
 from .communicator import Communicator
 
 if TYPE_CHECKING:
@@ -215,9 +215,10 @@ class Together:
                 raise _raised(failed, rank)
         for rank, (theirs, _) in enumerate(of_all):
             if theirs != of_all[0][0]:
+                got, allowed = shown_difference(theirs, of_all[0][0])
                 raise InvalidArgument(
-                    f"the ranks differ in {what}: got {shown_text(theirs)} on rank {rank}; "
-                    f"allowed: {shown_text(of_all[0][0])} as on rank 0. Give every rank the same"
+                    f"the ranks differ in {what}: got {got} on rank {rank}; allowed: {allowed} as "
+                    "on rank 0. Give every rank the same"
                 )
         assert found is not None
         return found
