@@ -226,7 +226,8 @@ bool HelperRanks::State::serve_once() {
 
 progress::Lookout HelperRanks::State::alarmed() const {
     return progress::Lookout([this](double) {
-        if (alarm.try_recv(alarm_tag)) {
+        if (auto word = alarm.try_recv(alarm_tag)) {
+            word->message.abandon();  // it is empty; that it came says all
             throw TimedOut(Problem{"another rank of the exchange has given up", "", "",
                                    "Its own error says why"});
         }
