@@ -6,6 +6,7 @@
 
 #include "fluvial/c/MPIStream.h"
 #include "fluvial/c/fluvial.h"
+#include "fluvial/c/series.h"
 
 static int failures = 0;
 
@@ -45,12 +46,25 @@ static int write_file(const char* path) {
     return out != NULL && fclose(out) == 0 && good;
 }
 
+/* A file that all ranks write, and its first step, which ends or stays open. */
+static fluvial_writer* begin_series(const char* path, int ends) {
+    fluvial_writer* writer = NULL;
+    expect(fluvial_writer_open(MPI_COMM_WORLD, path, MPI_INFO_NULL, &writer), FLUVIAL_OK, "open");
+    expect(fluvial_writer_begin_step(writer, 0, FLUVIAL_NEXT, NULL), FLUVIAL_OK, "begin");
+    if (ends) {
+        expect(fluvial_writer_end_step(writer), FLUVIAL_OK, "end");
+    }
+    return writer;
+}
+
 int main(int argc, char** argv) {
     int rank = 0, ranks = 1, value = 1, flag = 0;
     double sum = 0;
     char path[256];
     fluvial_file* file = NULL;
     fluvial_object_io io, under_way;
+    fluvial_writer *ended = NULL, *open = NULL;
+    char series[2][300];
     MPIStream_Channel channel = {0};
     MPIStream stream = {0};
     MPIStream_Operation operation = {add, MPI_SUM};
@@ -76,7 +90,19 @@ int main(int argc, char** argv) {
     if (rank == 0) {
         remove(path);
     }
+    snprintf(series[0], sizeof series[0], "%s.ended.nc", path);
+    snprintf(series[1], sizeof series[1], "%s.open.nc", path);
+    ended = begin_series(series[0], 1);
+    open = begin_series(series[1], 0);
     MPI_Finalize();
+    expect(fluvial_writer_close(ended), FLUVIAL_EINVAL, "close a series");
+    expect(fluvial_writer_end_step(open), FLUVIAL_EINVAL, "end a step");
+    expect(fluvial_writer_abandon_step(open), FLUVIAL_EINVAL, "abandon a step");
+    expect(fluvial_writer_abort(open), FLUVIAL_EINVAL, "abort a series");
+    if (rank == 0) {
+        remove(series[0]);
+        remove(series[1]);
+    }
     expect(fluvial_object_get_vara_double(&io, MPI_SUM, &sum), FLUVIAL_EINVAL, "get");
     if (ranks > 1) {
         expect(fluvial_test(&under_way, &flag), FLUVIAL_EINVAL, "test");

@@ -19,8 +19,12 @@ const Attribute& attribute_in(const Attributes& attributes, const char* name);
 /// function to call instead.
 void copy_text_attribute(const Attribute& attribute, const char* name, std::size_t size,
                          char* value, const char* for_numbers);
-/// The numbers that it is, of which there must be `count`; likewise.
+/// The numbers that it is, of which there must be `count`; likewise. Throws OutOfRange for whole
+/// ones that float64 does not tell from their neighbours.
 void copy_number_attribute(const Attribute& attribute, const char* name, std::size_t count,
                            double* values, const char* for_text);
+/// Throws OutOfRange for a number that is not whole, or not one of 64 bits.
+void copy_number_attribute(const Attribute& attribute, const char* name, std::size_t count,
+                           long long* values, const char* for_text);
 
 }  // namespace fluvial::c

@@ -29,7 +29,8 @@
 /// wrong. What is collective agrees first: an error on one rank is an error on all of them; but a
 /// null pointer in place of a writer or reader on some ranks only is an error on these alone. One
 /// thread at a time uses a writer or reader. Options are those of Python's fluvial.open(), by the
-/// same names, in an MPI_Info; one that there is not is FLUVIAL_EINVAL.
+/// same names, in an MPI_Info: numbers without units (seconds, bytes), and `retain` is a folder.
+/// One that there is not is FLUVIAL_EINVAL. FLUVIAL_OPTIONS is for Python alone.
 #pragma once
 
 #include "fluvial/c/fluvial.h"
@@ -97,12 +98,12 @@ int fluvial_writer_end_step(fluvial_writer* writer);
 /// Gives the step up, on all ranks. Of files collective.
 int fluvial_writer_abandon_step(fluvial_writer* writer);
 /// Ends the series. FLUVIAL_EINVAL, and it stays open, while a step is open; after any other error
-/// it is closed. Local of a stream, but it waits for readers on other hosts; collective of files.
-/// Null is no error.
+/// it is closed. Local of a stream, but it waits for readers on other hosts; collective of files,
+/// and FLUVIAL_EINVAL after MPI_Finalize. Null is no error.
 int fluvial_writer_close(fluvial_writer* writer);
 /// Ends the series with an error: the readers of a stream are told that its writer has failed, and
-/// so are those who follow files; these have the steps that ended. Local of a stream. Null is no
-/// error.
+/// so are those who follow files; these have the steps that ended. Local of a stream; of files not
+/// after MPI_Finalize. Null is no error.
 int fluvial_writer_abort(fluvial_writer* writer);
 
 /// Opens a series for reading: files where there are some of that name, or where it has the suffix
@@ -120,7 +121,8 @@ int fluvial_reader_next(fluvial_reader* reader, int* more);
 /// What follows asks about the present step; FLUVIAL_EINVAL before the first and after the last.
 /// Its number: the iteration, the record, or that in the file's name. Local, as all inquiries.
 int fluvial_reader_inq_iteration(fluvial_reader* reader, long long* iteration);
-/// Its time, as its attribute `time` says; FLUVIAL_EINVAL where it says none.
+/// Its time, as its attribute `time` says, or in netCDF the variable of that name; FLUVIAL_EINVAL
+/// where it says none.
 int fluvial_reader_inq_time(fluvial_reader* reader, double* time);
 int fluvial_reader_inq_ndatasets(fluvial_reader* reader, int* ndatasets);
 /// Datasets count from 0. `name` has room for `size` characters, the last of which is '\0'.
@@ -131,11 +133,14 @@ int fluvial_reader_inq_ndims(fluvial_reader* reader, const char* dataset, int* n
 int fluvial_reader_inq_shape(fluvial_reader* reader, const char* dataset, MPI_Offset* shape);
 /// MPI_FLOAT, MPI_SHORT and so on. FLUVIAL_EINVAL for float16, which C does not have.
 int fluvial_reader_inq_type(fluvial_reader* reader, const char* dataset, MPI_Datatype* type);
-/// Attributes of FLUVIAL_SERIES, FLUVIAL_STEP or FLUVIAL_DATASET: text, or `count` numbers.
+/// Attributes of FLUVIAL_SERIES, FLUVIAL_STEP or FLUVIAL_DATASET: text, or `count` numbers, which
+/// the type must hold (FLUVIAL_ERANGE).
 int fluvial_reader_get_att_text(fluvial_reader* reader, int of, const char* path, const char* name,
                                 size_t size, char* value);
 int fluvial_reader_get_att_double(fluvial_reader* reader, int of, const char* path,
                                   const char* name, size_t count, double* values);
+int fluvial_reader_get_att_longlong(fluvial_reader* reader, int of, const char* path,
+                                    const char* name, size_t count, long long* values);
 
 /// Reads `count` elements along each axis from `start` on, stored values, row-major, as elements of
 /// `type`: FLUVIAL_ERANGE when one does not fit. Null pointers in place of both: all of the
@@ -144,7 +149,8 @@ int fluvial_reader_get(fluvial_reader* reader, const char* dataset, MPI_Datatype
                        const MPI_Offset* start, const MPI_Offset* count, void* data);
 /// One of Fluvial's operators over all of a dataset, as fluvial_object_get() takes them: "mean",
 /// "histogram edges=0,10,20". Each rank reads a part; `result` has room for `size` numbers, and all
-/// ranks get it. Missing values of a file do not count, and packed ones are scaled. Collective,
+/// ranks get it. Missing values of a file do not count, and packed ones are scaled. Where a rank
+/// dies, or is stopped for longer than `stall_timeout` (at least 2 s), FLUVIAL_EPEER. Collective,
 /// blocking.
 int fluvial_reader_reduce(fluvial_reader* reader, const char* dataset, const char* op, size_t size,
                           double* result);

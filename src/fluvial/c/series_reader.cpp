@@ -24,11 +24,16 @@ using c::check_given;
 using c::guarded;
 
 struct fluvial_reader {
-    fluvial_reader(scan::Series opened, mpi::Comm own)
-        : series(std::move(opened)), comm(std::move(own)) {}
+    fluvial_reader(scan::Series opened, mpi::Comm own, const scan::SeriesOptions& options)
+        : series(std::move(opened)),
+          comm(std::move(own)),
+          follows(options.follow && !series.live()),
+          stall_timeout_s(move::RankWatch::kept_limit(options.stream.stall_timeout_s)) {}
 
     scan::Series series;
     mpi::Comm comm;
+    bool follows;            ///< files that are still being written: next() is for all ranks
+    double stall_timeout_s;  ///< of a reduction
     std::optional<scan::SeriesStep> step;
     std::uint64_t steps = 0;  ///< that were asked for
 
@@ -71,6 +76,26 @@ int ask_dataset(fluvial_reader* reader, const char* dataset, const void* answer,
     });
 }
 
+/// A record of netCDF has a number of the step as a variable along the axis of time.
+Attribute attribute_of_step(const scan::SeriesStep& step, const char* name) {
+    check_given(name, "name");
+    const bool has_scalar = !step.attributes().contains(name) && step.has(name) &&
+                            step.shape(name).size() == 0 &&
+                            !is_complex(step.dataset(name)->dtype());
+    if (!has_scalar) {
+        return c::attribute_in(step.attributes(), name);
+    }
+    const compute::Array number = step.read(name);
+    if (is_integer(number.dtype)) {
+        std::int64_t whole = 0;
+        c::convert(number.view(), DType::Int64, &whole);
+        return whole;
+    }
+    double real = 0;
+    c::convert(number.view(), DType::Float64, &real);
+    return real;
+}
+
 /// Calls use(attribute).
 template <class Use>
 int ask_attribute(fluvial_reader* reader, int of, const char* path, const char* name, Use use) {
@@ -80,7 +105,7 @@ int ask_attribute(fluvial_reader* reader, int of, const char* path, const char* 
             const Attributes all = mine.series.attributes();
             use(c::attribute_in(all, name));
         } else if (of == FLUVIAL_STEP) {
-            use(c::attribute_in(mine.present_step().attributes(), name));
+            use(attribute_of_step(mine.present_step(), name));
         } else if (of == FLUVIAL_DATASET) {
             check_given(path, "path");
             use(c::attribute_in(mine.present_step().dataset(path)->attributes(), name));
@@ -163,9 +188,10 @@ void deliver(const compute::Result& result, std::size_t size, double* to) {
 void reduce(fluvial_reader& reader, const char* dataset, const char* op, std::size_t size,
             double* result) {
     const auto task = std::make_shared<const move::WatchedTask>(
-        move::watched(reader.comm, scan::Options().stall_timeout_s, "the reduction"));
+        move::watched(reader.comm, reader.stall_timeout_s, "the reduction"));
     task->come();
     scan::Options options;
+    options.stall_timeout_s = reader.stall_timeout_s;
     options.shuffle = scan::Options::Shuffle::Common;
     options.task = reader.comm.size() > 1 ? task : nullptr;
     auto pending = task->during([&] {
@@ -188,14 +214,18 @@ int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options,
         mpi::Comm own = mpi::Comm::duplicate(comm);
         try {
             scan::SeriesOptions wanted;
-            mpi::agree(own, [&] {
+            const auto check = [&] {
                 check_given(reader, "reader");
                 *reader = nullptr;
                 check_given(name, "name");
                 wanted = c::reader_options_of(options);
+            };
+            mpi::agree_on(own, check, [&](Terms& terms) {
+                terms.add("the option 'stall_timeout'", exact(wanted.stream.stall_timeout_s));
             });
             scan::Series series(name, own, wanted);
-            *reader = new fluvial_reader(std::move(series), std::move(own));
+            move::RankWatch::of(own);  // from here on a rank that dies is noticed
+            *reader = new fluvial_reader(std::move(series), std::move(own), wanted);
         } catch (...) {
             own.close();
             throw;
@@ -205,6 +235,10 @@ int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options,
 
 int fluvial_reader_next(fluvial_reader* reader, int* more) {
     return with_reader(reader, "fluvial_reader_next", [&](fluvial_reader& mine) {
+        if (mine.follows) {
+            mpi::check_running();
+            mpi::agree(mine.comm, [&] { check_given(more, "more"); });
+        }
         check_given(more, "more");
         *more = 0;
         mine.step.reset();
@@ -221,10 +255,7 @@ int fluvial_reader_inq_iteration(fluvial_reader* reader, long long* iteration) {
 }
 
 int fluvial_reader_inq_time(fluvial_reader* reader, double* time) {
-    return ask(reader, time, [&](const scan::SeriesStep& step) {
-        c::copy_number_attribute(c::attribute_in(step.attributes(), "time"), "time", 1, time,
-                                 "fluvial_reader_get_att_text");
-    });
+    return fluvial_reader_get_att_double(reader, FLUVIAL_STEP, nullptr, "time", 1, time);
 }
 
 int fluvial_reader_inq_ndatasets(fluvial_reader* reader, int* ndatasets) {
@@ -275,6 +306,13 @@ int fluvial_reader_get_att_text(fluvial_reader* reader, int of, const char* path
 
 int fluvial_reader_get_att_double(fluvial_reader* reader, int of, const char* path,
                                   const char* name, size_t count, double* values) {
+    return ask_attribute(reader, of, path, name, [&](const Attribute& attribute) {
+        c::copy_number_attribute(attribute, name, count, values, "fluvial_reader_get_att_text");
+    });
+}
+
+int fluvial_reader_get_att_longlong(fluvial_reader* reader, int of, const char* path,
+                                    const char* name, size_t count, long long* values) {
     return ask_attribute(reader, of, path, name, [&](const Attribute& attribute) {
         c::copy_number_attribute(attribute, name, count, values, "fluvial_reader_get_att_text");
     });

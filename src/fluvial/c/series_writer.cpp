@@ -11,6 +11,7 @@
 #include "fluvial/c/series.h"
 #include "fluvial/c/series_options.hpp"
 #include "fluvial/c/series_region.hpp"
+#include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/local_operation.hpp"
@@ -30,6 +31,12 @@ struct fluvial_writer {
     GroupAttributes of_groups;                      ///< of all steps from now on
     std::map<std::string, Attributes> of_datasets;  ///< to be put with them
 
+    /// What is to be done in files, all ranks do.
+    void check_mpi() const {
+        if (!series.live()) {
+            mpi::check_running();
+        }
+    }
     stage::SeriesWriteStep& open_step() {
         if (!step) {
             throw InvalidArgument(Problem{"no step is open", "a call that needs one",
@@ -37,6 +44,13 @@ struct fluvial_writer {
                                           "Call fluvial_writer_begin_step first"});
         }
         return *step;
+    }
+    /// What was said of a dataset is in the series now; but a step that the queue's policy has
+    /// discarded took nothing.
+    void forget_said(const std::string& dataset) {
+        if (step->accepted()) {
+            of_datasets.erase(dataset);
+        }
     }
     void check_no_step(const char* call) const {
         if (step) {
@@ -78,6 +92,12 @@ void say(fluvial_writer& writer, int of, const char* path, const char* name, Att
         writer.check_no_step("fluvial_writer_put_att of a series, a step or a group");
     }
     if (of == FLUVIAL_SERIES) {
+        if (writer.begun) {
+            throw InvalidArgument(Problem{"attributes of a series are said before its first step",
+                                          text("'", name, "' after it"),
+                                          "fluvial_writer_put_att right after the series is opened",
+                                          "Say it of a step, FLUVIAL_STEP"});
+        }
         Attributes all = writer.of_series;
         all.insert_or_assign(name, std::move(value));
         writer.series.set_attributes(all);
@@ -85,6 +105,9 @@ void say(fluvial_writer& writer, int of, const char* path, const char* name, Att
     } else if (of == FLUVIAL_STEP) {
         writer.of_step.insert_or_assign(name, std::move(value));
     } else {
+        if (of == FLUVIAL_GROUP) {
+            static_cast<void>(with_groups({}, {{path, {{name, value}}}}, {}));  // if it can be one
+        }
         auto& all = of == FLUVIAL_GROUP ? writer.of_groups : writer.of_datasets;
         all[path].insert_or_assign(name, std::move(value));
     }
@@ -131,6 +154,8 @@ Part part_of(fluvial_writer& writer, const char* dataset, MPI_Datatype type, int
 
 /// A stream's step that its disk had no room for stays open.
 void end_step(fluvial_writer& writer) {
+    writer.open_step();
+    writer.check_mpi();
     try {
         writer.open_step().end();
     } catch (const TimedOut&) {
@@ -211,6 +236,7 @@ int fluvial_writer_begin_step(fluvial_writer* writer, double time, long long ite
             said.iteration = static_cast<std::uint64_t>(iteration);
         }
         mine.step.emplace(mine.series.begin_step(attributes, said));
+        mine.begun = true;
         mine.of_step.clear();
         if (accepted != nullptr) {
             *accepted = mine.step->accepted() ? 1 : 0;
@@ -230,7 +256,7 @@ int fluvial_writer_put(fluvial_writer* writer, const char* dataset, MPI_Datatype
             part.name,
             ArrayView(static_cast<const std::byte*>(data), part.dtype, part.region.extent),
             part.region.offset, part.shape, part.attributes);
-        mine.of_datasets.erase(part.name);
+        mine.forget_said(part.name);
     });
 }
 
@@ -243,7 +269,7 @@ int fluvial_writer_span(fluvial_writer* writer, const char* dataset, MPI_Datatyp
         *data = mine.open_step()
                     .span(part.name, part.dtype, part.region, part.shape, part.attributes)
                     .data;
-        mine.of_datasets.erase(part.name);
+        mine.forget_said(part.name);
     });
 }
 
@@ -253,6 +279,8 @@ int fluvial_writer_end_step(fluvial_writer* writer) {
 
 int fluvial_writer_abandon_step(fluvial_writer* writer) {
     return with_writer(writer, "fluvial_writer_abandon_step", [](fluvial_writer& mine) {
+        mine.open_step();
+        mine.check_mpi();
         mine.open_step().abandon();
         mine.step.reset();
     });
@@ -264,6 +292,7 @@ int fluvial_writer_close(fluvial_writer* writer) {
     }
     return with_writer(writer, "fluvial_writer_close", [](fluvial_writer& mine) {
         mine.check_no_step("fluvial_writer_close");
+        mine.check_mpi();
         const std::unique_ptr<fluvial_writer> last(&mine);
         last->series.close();
     });
@@ -273,5 +302,8 @@ int fluvial_writer_abort(fluvial_writer* writer) {
     if (writer == nullptr) {
         return FLUVIAL_OK;
     }
-    return with_writer(writer, "fluvial_writer_abort", [](fluvial_writer& mine) { delete &mine; });
+    return with_writer(writer, "fluvial_writer_abort", [](fluvial_writer& mine) {
+        mine.check_mpi();
+        delete &mine;
+    });
 }

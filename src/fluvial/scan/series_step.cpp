@@ -27,6 +27,15 @@ Coordinates with(const Coordinates& others, int axis, Index one) {
     return all;
 }
 
+void check_place(const MutableArrayView& to, DType dtype, const Region& region,
+                 const std::string& name) {
+    if (to.dtype != dtype || !(to.extent == region.extent)) {
+        throw InvalidArgument(
+            Problem{text("the place for a region of '", name, "' does not fit it"),
+                    text(name_of(to.dtype), to.extent), text(name_of(dtype), region.extent), ""});
+    }
+}
+
 /// The elements of a region of all parts together.
 void read_joined(const JoinedFiles::Parts& parts, const Region& region,
                  const MutableArrayView& to) {
@@ -111,6 +120,7 @@ void SeriesStep::read(const std::string& name, const Region& region,
                       const MutableArrayView& to) const {
     const JoinedFiles::Parts& parts = files_->parts_of(name);
     check_inside(region, shape(name), {"a region of", name});
+    check_place(to, parts.front()->dtype(), region, name);
     const auto axis = axis_of_record(*parts.front());
     if (!axis) {
         read_joined(parts, region, to);

@@ -84,6 +84,24 @@ double value(const Reduced& reduced, const std::string& name) {
     return reduced.results.at(name).at("value").as<double>()[0];
 }
 
+/// A part of what is read of "u" in a step; a place that does not fit is refused.
+void check_region(const SeriesStep& step, const compute::Array& all) {
+    CHECK(step.shape("u") == Coordinates{rows, columns});
+    const Region inner{{1, 1}, {2, 2}};
+    compute::Array part(DType::Float64, inner.extent);
+    const auto place = [&](DType dtype, const Coordinates& extent) {
+        return MutableArrayView{part.bytes.data(), dtype, extent,
+                                contiguous_strides(extent, size_of(dtype))};
+    };
+    step.read("u", inner, place(DType::Float64, inner.extent));
+    CHECK(part.as<double>()[2] == all.as<double>()[2 * columns + 1]);
+    CHECK_THROWS_WITH_AS(step.read("u", inner, place(DType::Float64, {1, 2})),
+                         doctest::Contains("the place for a region of 'u'"), InvalidArgument);
+    CHECK_THROWS_AS(step.read("u", inner, place(DType::Int64, inner.extent)), InvalidArgument);
+    CHECK_THROWS_AS(step.read("u", {{2, 0}, {2, 2}}, place(DType::Float64, inner.extent)),
+                    InvalidArgument);
+}
+
 /// What one analysis finds in each step, wherever it comes from.
 std::vector<double> analysed(Series& series) {
     std::vector<double> found;
@@ -103,6 +121,7 @@ std::vector<double> analysed(Series& series) {
             histogram.results.at("histogram").at("value").as<std::int64_t>()[1]));
         const compute::Array all = step->read("u");
         CHECK(all.shape == Coordinates{rows, columns});
+        check_region(*step, all);
         CHECK(all.as<double>()[0] == element(2, step->index(), 0));
     }
     return found;

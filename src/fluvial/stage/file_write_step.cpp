@@ -94,6 +94,7 @@ void FileWriteStep::end() {
     if (state_->ended) {
         throw InvalidArgument("the step has ended; end it once");
     }
+    state_->writer->check_mpi();
     state_->writer->watch.explaining([&] { state_->writer->write(*state_, std::nullopt); });
 }
 
@@ -101,6 +102,7 @@ void FileWriteStep::abandon() {
     if (state_->ended) {
         return;
     }
+    state_->writer->check_mpi();
     try {
         state_->writer->write(*state_, "a step that was given up");
     } catch (const Error&) {

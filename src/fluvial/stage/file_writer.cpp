@@ -204,6 +204,7 @@ void FileWriter::close() {
     if (state.step_open) {
         throw InvalidArgument("a step is open; end it before close()");
     }
+    state.check_mpi();
     state.closed = true;
     try {
         const progress::Setup limited = state.limit("not all ranks closed '" + state.name + "'");

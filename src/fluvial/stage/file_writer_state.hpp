@@ -11,6 +11,7 @@
 
 #include "fluvial/base/fork.hpp"
 #include "fluvial/move/rank_watch.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/merged_puts.hpp"
@@ -55,6 +56,12 @@ struct FileWriter::State {
 
     /// Throws InvalidArgument in a child by fork.
     void check_process() const { made.check("the series"); }
+    /// Before a call of all ranks, which MPI would end the process for after MPI_Finalize.
+    void check_mpi() const {
+        if (!comm.serial()) {
+            mpi::check_running();
+        }
+    }
     void take_name();
     void tell_others_of_end() const noexcept;
     /// While one exists, ranks that do not come are a TimedOut, those that have died a PeerLost,

@@ -89,6 +89,8 @@ class SeriesWriter {
 
   private:
     std::variant<Writer, FileWriter> writer_;
+    /// Of a stream, once an iteration was said: that of the next step. Files count by themselves.
+    std::optional<std::uint64_t> next_iteration_;
 };
 
 }  // namespace fluvial::stage
