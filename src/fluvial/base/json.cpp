@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <optional>
 
 #include "fluvial/base/finer_errors.hpp"
 
@@ -16,7 +18,7 @@ constexpr int depth_max = 64;
 
 class Parser {
   public:
-    explicit Parser(std::string_view text) : text_(text) {}
+    Parser(std::string_view text, JsonNumbers numbers) : text_(text), numbers_(numbers) {}
 
     Json whole() {
         Json value = next(0);
@@ -94,6 +96,17 @@ class Parser {
             return {nullptr, line};
         }
         return {number(), line};
+    }
+    /// NaN, Infinity or -Infinity.
+    std::optional<double> no_number() {
+        if (numbers_ == JsonNumbers::Finite) {
+            return std::nullopt;
+        }
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        return take("NaN")         ? std::optional(std::numeric_limits<double>::quiet_NaN())
+               : take("Infinity")  ? std::optional(infinity)
+               : take("-Infinity") ? std::optional(-infinity)
+                                   : std::nullopt;
     }
 
     Json::List list(int depth) {
@@ -204,7 +217,10 @@ class Parser {
         }
     }
 
-    double number() {
+    Json::Value number() {
+        if (const auto found = no_number()) {
+            return *found;
+        }
         const char* const begin = text_.data() + at_;
         const std::size_t length = text_.substr(at_).find_first_not_of("+-.0123456789eE");
         const char* const end =
@@ -220,15 +236,30 @@ class Parser {
             fail("a value: a number, a string, true, false, null, [ or {");
         }
         at_ += static_cast<std::size_t>(end - begin);
-        return value;
+        return exactly(std::string_view(begin, end), value);
+    }
+    /// The integer that the digits are, if that is what they are.
+    static Json::Value exactly(std::string_view digits, double value) {
+        std::int64_t integer = 0;
+        std::uint64_t large = 0;
+        const char* const end = digits.data() + digits.size();
+        const auto is_all = [&](auto& number) {
+            const auto [stopped, error] = std::from_chars(digits.data(), end, number);
+            return error == std::errc() && stopped == end;
+        };
+        if (digits != "-0" && is_all(integer)) {
+            return integer;
+        }
+        return is_all(large) ? Json::Value(large) : Json::Value(value);
     }
 
     std::string_view text_;
+    JsonNumbers numbers_;
     std::size_t at_ = 0, counted_ = 0, line_ = 1;
 };
 
-constexpr std::array<const char*, 6> type_names{"null",     "true or false", "a number",
-                                                "a string", "a list",        "an object"};
+constexpr std::array<const char*, 8> type_names{"null",   "true or false", "a number", "a string",
+                                                "a list", "an object",     "a number", "a number"};
 
 }  // namespace
 
@@ -253,7 +284,16 @@ const T& Json::as(const std::string& what, const char* allowed) const {
 }
 
 double Json::number(const std::string& what) const {
+    if (const auto* const integer = std::get_if<std::int64_t>(&value_)) {
+        return static_cast<double>(*integer);
+    }
+    if (const auto* const large = std::get_if<std::uint64_t>(&value_)) {
+        return static_cast<double>(*large);
+    }
     return as<double>(what, "a number");
+}
+std::int64_t Json::integer(const std::string& what) const {
+    return as<std::int64_t>(what, "an integer of 64 bits");
 }
 bool Json::boolean(const std::string& what) const {
     return as<bool>(what, "true or false");
@@ -268,8 +308,8 @@ const Json::Members& Json::members(const std::string& what) const {
     return as<Members>(what, "an object");
 }
 
-Json parse_json(std::string_view text) {
-    return Parser(text).whole();
+Json parse_json(std::string_view text, JsonNumbers numbers) {
+    return Parser(text, numbers).whole();
 }
 
 }  // namespace fluvial

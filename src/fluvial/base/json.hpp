@@ -2,6 +2,7 @@
 /// JSON (RFC 8259) as values of C++, and errors that name the place in the text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,11 +15,14 @@ class Json {
   public:
     using List = std::vector<Json>;
     using Members = std::vector<std::pair<std::string, Json>>;  ///< in the order of the text
-    using Value = std::variant<std::nullptr_t, bool, double, std::string, List, Members>;
+    /// A number without a fraction and an exponent is an integer where one of 64 bits holds it.
+    using Value = std::variant<std::nullptr_t, bool, double, std::string, List, Members,
+                               std::int64_t, std::uint64_t>;
 
     Json() = default;
     Json(Value value, std::size_t line) : value_(std::move(value)), line_(line) {}
 
+    const Value& value() const { return value_; }
     /// The line of the text, from 1, on which the value begins.
     std::size_t line() const { return line_; }
     /// The member of this name; null where there is none, or where this is no object.
@@ -27,6 +31,7 @@ class Json {
     /// These throw InvalidArgument, which says that `what` is wrong and in which line, for a value
     /// of another type.
     double number(const std::string& what) const;
+    std::int64_t integer(const std::string& what) const;
     bool boolean(const std::string& what) const;
     const std::string& string(const std::string& what) const;
     const List& list(const std::string& what) const;
@@ -40,8 +45,15 @@ class Json {
     std::size_t line_ = 0;
 };
 
+/// JSON, or what Python's module makes of numbers that JSON does not have: NaN, Infinity,
+/// -Infinity.
+enum class JsonNumbers : std::uint8_t { Finite, OfPython };
+
 /// Throws InvalidArgument, which names line and column, for a text that is not JSON, is nested
 /// deeper than 64 times, or has a name twice in one object.
-Json parse_json(std::string_view text);
+Json parse_json(std::string_view text, JsonNumbers numbers = JsonNumbers::Finite);
+
+/// On one line, with all but ASCII escaped, as Python's module writes it.
+std::string text_of(const Json& json);
 
 }  // namespace fluvial

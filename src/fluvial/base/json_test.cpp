@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/base/json.hpp"
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -63,4 +65,42 @@ TEST_CASE("what is not JSON says where") {
         parse_json("{\"a\":\n\"x\"}").find("a")->number("the bandwidth"),
         "the bandwidth in line 2 is of another type: got a string; allowed: a number",
         InvalidArgument);
+}
+
+TEST_CASE("integers of 64 bits are exact, other numbers are float64") {
+    CHECK(std::get<std::int64_t>(parse_json("-9223372036854775808").value()) ==
+          std::numeric_limits<std::int64_t>::min());
+    CHECK(std::get<std::uint64_t>(parse_json("18446744073709551615").value()) ==
+          std::numeric_limits<std::uint64_t>::max());
+    CHECK(parse_json("18446744073709551615").number("it") == 18446744073709551615.0);
+    CHECK(std::get<double>(parse_json("18446744073709551616").value()) == 18446744073709551616.0);
+    CHECK(std::signbit(std::get<double>(parse_json("-0").value())));
+    CHECK(std::get<double>(parse_json("1.0").value()) == 1);
+    CHECK(std::get<double>(parse_json("1e3").value()) == 1000);
+    CHECK(parse_json("12").integer("it") == 12);
+    CHECK_THROWS_WITH_AS(parse_json("1.5").integer("the count"),
+                         doctest::Contains("allowed: an integer"), InvalidArgument);
+    CHECK_THROWS_AS(parse_json("18446744073709551615").integer("it"), InvalidArgument);
+}
+
+TEST_CASE("numbers that JSON does not have are read where Python may have written them") {
+    CHECK(std::isnan(parse_json("NaN", JsonNumbers::OfPython).number("it")));
+    CHECK(parse_json("[-Infinity]", JsonNumbers::OfPython).list("it")[0].number("it") ==
+          -std::numeric_limits<double>::infinity());
+    CHECK(parse_json("Infinity", JsonNumbers::OfPython).number("it") ==
+          std::numeric_limits<double>::infinity());
+    for (const char* text : {"NaN", "Infinity", "-Infinity"}) {
+        CHECK_THROWS_AS(parse_json(text), InvalidArgument);
+    }
+    CHECK_THROWS_AS(parse_json("NaNs", JsonNumbers::OfPython), InvalidArgument);
+    CHECK_THROWS_AS(parse_json("-NaN", JsonNumbers::OfPython), InvalidArgument);
+}
+
+TEST_CASE("values are written as Python writes them") {
+    for (const char* text :
+         {R"({"a": [1, -2.5, 1e+22, 1.0, 18446744073709551615], "b": {"c": null, "d": true}})",
+          R"(["a\"\\\b\f\n\r\t\u0001\u00e9\u20ac\ud83d\ude00\u007f"])",
+          "[NaN, Infinity, -Infinity]", "[]", "{}", "false"}) {
+        CHECK(text_of(parse_json(text, JsonNumbers::OfPython)) == text);
+    }
 }
