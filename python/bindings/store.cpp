@@ -12,6 +12,7 @@
 
 #include "attributes.hpp"
 #include "compute.hpp"
+#include "fluvial/store/chunk_decoder.hpp"
 #include "fluvial/store/chunk_packer.hpp"
 #include "fluvial/store/file.hpp"
 #include "fluvial/store/hdf5_signature.hpp"
@@ -33,20 +34,6 @@ std::shared_ptr<T> shared(std::shared_ptr<const T> object) {
     return std::const_pointer_cast<T>(std::move(object));
 }
 
-const char* name_of_kind(store::Filter::Kind kind) {
-    switch (kind) {
-        case store::Filter::Kind::Deflate:
-            return "deflate";
-        case store::Filter::Kind::Shuffle:
-            return "shuffle";
-        case store::Filter::Kind::Fletcher32:
-            return "fletcher32";
-        case store::Filter::Kind::Zstd:
-            return "zstd";
-    }
-    return "unknown";
-}
-
 nb::dict to_dict(const store::Affine& layout) {
     nb::dict out;
     out["kind"] = "affine";
@@ -59,7 +46,7 @@ nb::dict to_dict(const store::Affine& layout) {
 nb::dict to_dict(const store::Chunked& layout) {
     nb::list filters;
     for (const store::Filter& filter : layout.filters) {
-        filters.append(name_of_kind(filter.kind));
+        filters.append(store::name_of(filter.kind));
     }
     nb::dict out;
     out["kind"] = "chunked";

@@ -29,8 +29,10 @@ Index fetch_bytes(const store::Dataset& dataset, Index buffer_bytes, bool same_c
         return buffer_bytes;
     }
     // As stored and as decoded, twice where filters want two steps; a box of several gathered.
-    const std::size_t filters = std::get<store::Chunked>(dataset.layout()).filters.size();
-    const Index decoded = filters > 2 ? 2 * chunk : chunk;
+    const auto& filters = std::get<store::Chunked>(dataset.layout()).filters;
+    const bool turned =
+        filters.size() == 2 && filters.front().kind == store::Filter::Kind::Transpose;
+    const Index decoded = filters.size() > 2 || turned ? 2 * chunk : chunk;
     return std::max(buffer_bytes, chunk) + decoded + (same_chunks ? 0 : unit_bytes);
 }
 

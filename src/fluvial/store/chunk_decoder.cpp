@@ -2,8 +2,11 @@
 #include "fluvial/store/chunk_decoder.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/array_view.hpp"
+#include "fluvial/store/crc32c.hpp"
 #include "fluvial/store/decompressor.hpp"
 #include "fluvial/store/fletcher32.hpp"
 #include "fluvial/store/unshuffle.hpp"
@@ -16,7 +19,7 @@ struct ChunkDecoder::Tools {
         std::size_t bytes = 0;
     };
     Scratch scratch[2];
-    std::unique_ptr<Decompressor> deflate, zstd;  ///< where a filter needs them
+    std::map<Filter::Kind, std::unique_ptr<Decompressor>> of_filter;  ///< where it needs one
 };
 
 namespace {
@@ -34,7 +37,7 @@ std::size_t bytes_wanted(std::size_t stored, std::size_t bytes, bool exact, Filt
                          const std::string& what) {
     // Deflate: 258 bytes in 2 bits (RFC 1951, section 3.2.5). Zstd: a block of 128 KiB in 4 bytes
     // (RFC 8878, section 3.1.1.2).
-    const std::size_t ratio = filter == Filter::Kind::Deflate ? 1032 : 32768;
+    const std::size_t ratio = filter == Filter::Kind::Zstd ? 32768 : 1032;
     const std::size_t most = stored * ratio;
     if (exact && bytes > most) {
         damaged(what, filter, text("a stream of ", stored, " bytes"),
@@ -47,22 +50,28 @@ bool left_out(std::uint32_t filters_left_out, std::size_t filter) {
     return filter < 32 && (filters_left_out >> filter & 1) != 0;
 }
 
-std::span<const std::byte> checked(std::span<const std::byte> in, const std::string& what) {
+bool is_checksum(Filter::Kind kind) {
+    return kind == Filter::Kind::Fletcher32 || kind == Filter::Kind::Crc32c;
+}
+
+/// What the checksum behind them covers.
+std::span<const std::byte> checked(std::span<const std::byte> in, Filter::Kind kind,
+                                   const std::string& what) {
     if (in.size() < checksum_bytes) {
-        damaged(what, Filter::Kind::Fletcher32, text(in.size(), " bytes"),
-                "a checksum of 4 bytes behind the data");
+        damaged(what, kind, text(in.size(), " bytes"), "a checksum of 4 bytes behind the data");
     }
     const auto data = in.first(in.size() - checksum_bytes);
     std::uint32_t stored = 0;
     for (std::size_t i = 0; i < checksum_bytes; ++i) {
         stored |= std::to_integer<std::uint32_t>(in[data.size() + i]) << (8 * i);
     }
-    const std::uint32_t sum = fletcher32(data);
+    const bool fletcher = kind == Filter::Kind::Fletcher32;
+    const std::uint32_t sum = fletcher ? fletcher32(data) : crc32c(data);
     // HDF5 up to 1.6.2 swapped the bytes of both halves on little-endian machines, and newer
     // versions accept that.
     const std::uint32_t old_sum = (sum & 0x00ff00ffU) << 8 | (sum >> 8 & 0x00ff00ffU);
-    if (stored != sum && stored != old_sum) {
-        damaged(what, Filter::Kind::Fletcher32, text("checksum ", stored, " in the file"),
+    if (stored != sum && !(fletcher && stored == old_sum)) {
+        damaged(what, kind, text("checksum ", stored, " in the file"),
                 text(sum, " as its data have it"));
     }
     return data;
@@ -80,20 +89,26 @@ const char* name_of(Filter::Kind kind) {
             return "fletcher32";
         case Filter::Kind::Zstd:
             return "zstd";
+        case Filter::Kind::Gzip:
+            return "gzip";
+        case Filter::Kind::Crc32c:
+            return "crc32c";
+        case Filter::Kind::Transpose:
+            return "transpose";
     }
     return "unknown";
 }
 
 ChunkDecoder::ChunkDecoder(const Chunked& layout, DType dtype)
     : filters_(layout.filters),
+      chunk_(layout.chunk),
+      dtype_(dtype),
       chunk_bytes_(static_cast<std::size_t>(volume_of(layout.chunk)) * size_of(dtype)),
       element_bytes_(size_of(dtype)),
       tools_(std::make_unique<Tools>()) {
     for (const Filter& filter : filters_) {
-        if (filter.kind == Filter::Kind::Deflate) {
-            tools_->deflate = make_decompressor(filter.kind);
-        } else if (filter.kind == Filter::Kind::Zstd) {
-            tools_->zstd = make_decompressor(filter.kind);
+        if (compresses(filter.kind)) {
+            tools_->of_filter.try_emplace(filter.kind, make_decompressor(filter.kind));
         }
     }
 }
@@ -135,12 +150,11 @@ std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
     for (std::size_t i = 0; i < filters_.size(); ++i) {
         before.push_back(length);
         const Filter::Kind kind = filters_[i].kind;
-        if (left_out(filters_left_out, i) || kind == Filter::Kind::Shuffle) {
+        if (left_out(filters_left_out, i) || !(compresses(kind) || is_checksum(kind))) {
             continue;
         }
-        length = kind == Filter::Kind::Fletcher32
-                     ? Length{length.bytes + checksum_bytes, length.exact}
-                     : Length{length.bytes + length.bytes / 256 + 1024, false};
+        length = is_checksum(kind) ? Length{length.bytes + checksum_bytes, length.exact}
+                                   : Length{length.bytes + length.bytes / 256 + 1024, false};
     }
     std::span<const std::byte> now = stored;
     for (std::size_t i = filters_.size(); i-- > kept;) {
@@ -149,11 +163,16 @@ std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
         }
         switch (filters_[i].kind) {
             case Filter::Kind::Deflate:
+            case Filter::Kind::Gzip:
             case Filter::Kind::Zstd:
                 now = decompress(now, before[i], filters_[i].kind, what);
                 break;
             case Filter::Kind::Fletcher32:
-                now = checked(now, what);
+            case Filter::Kind::Crc32c:
+                now = checked(now, filters_[i].kind, what);
+                break;
+            case Filter::Kind::Transpose:
+                now = in_order(now, filters_[i], what);
                 break;
             case Filter::Kind::Shuffle:
                 if (now.size() > before[i].bytes) {
@@ -166,22 +185,45 @@ std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
                 break;
         }
     }
-    if (now.size() != chunk_bytes_) {
-        throw DamagedFile(Problem{what + " is damaged", text(now.size(), " bytes"),
+    check_whole(now, what);
+    return now;
+}
+
+void ChunkDecoder::check_whole(std::span<const std::byte> decoded, const std::string& what) const {
+    if (decoded.size() != chunk_bytes_) {
+        throw DamagedFile(Problem{what + " is damaged", text(decoded.size(), " bytes"),
                                   text(chunk_bytes_, " bytes, a whole chunk"),
                                   "Copy or write the file again"});
     }
-    return now;
+}
+
+std::span<const std::byte> ChunkDecoder::in_order(std::span<const std::byte> stored,
+                                                  const Filter& filter, const std::string& what) {
+    check_whole(stored, what);
+    Coordinates extent = chunk_;  // as it is stored
+    for (int axis = 0; axis < extent.size(); ++axis) {
+        extent[axis] = chunk_[static_cast<int>(filter.axes[axis])];
+    }
+    const Coordinates steps = contiguous_strides(extent, element_bytes_);
+    Coordinates strides = steps;
+    for (int axis = 0; axis < extent.size(); ++axis) {
+        strides[static_cast<int>(filter.axes[axis])] = steps[axis];
+    }
+    const auto out = other_scratch(stored, stored.size());
+    copy(ArrayView(stored.data(), dtype_, chunk_, strides),
+         {out.data(), dtype_, chunk_, contiguous_strides(chunk_, element_bytes_)});
+    return out;
 }
 
 std::span<const std::byte> ChunkDecoder::decompress(std::span<const std::byte> in, Length out,
                                                     Filter::Kind kind, const std::string& what) {
-    const bool deflate = kind == Filter::Kind::Deflate;
     const auto to = other_scratch(in, bytes_wanted(in.size(), out.bytes, out.exact, kind, what));
-    const auto got = (deflate ? tools_->deflate : tools_->zstd)->run(in, to, out.exact);
+    const auto got = tools_->of_filter.at(kind)->run(in, to, out.exact);
     if (!got.wrong.empty()) {
-        damaged(what, kind, got.wrong,
-                text(deflate ? "a zlib stream of " : "a zstd frame of ", out.bytes, " bytes"));
+        const char* const stream = kind == Filter::Kind::Deflate ? "a zlib stream of "
+                                   : kind == Filter::Kind::Gzip  ? "a gzip stream of "
+                                                                 : "a zstd frame of ";
+        damaged(what, kind, got.wrong, text(stream, out.bytes, " bytes"));
     }
     return to.first(got.bytes);
 }

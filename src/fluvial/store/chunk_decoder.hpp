@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// From the bytes of a chunk as they are stored to its elements: the filters of HDF5, undone from
-/// the last to the first.
+/// From the bytes of a chunk as they are stored to its elements: the filters of HDF5 and the codecs
+/// of Zarr, undone from the last to the first.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/describe/coordinates.hpp"
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/store/layout.hpp"
 
@@ -52,19 +53,27 @@ class ChunkDecoder {
                                           Filter::Kind kind, const std::string& what);
     std::span<std::byte> other_scratch(std::span<const std::byte> than, std::size_t bytes);
 
+    /// Throws DamagedFile unless that is as long as a chunk.
+    void check_whole(std::span<const std::byte> decoded, const std::string& what) const;
     /// Undoes all filters but the first `kept` ones.
     std::span<const std::byte> undo(std::span<const std::byte> stored,
                                     std::uint32_t filters_left_out, std::size_t kept,
                                     const std::string& what);
 
+    /// Elements of a transposed chunk in the order of its axes. Throws DamagedFile.
+    std::span<const std::byte> in_order(std::span<const std::byte> stored, const Filter& filter,
+                                        const std::string& what);
+
     std::vector<Filter> filters_;
+    Coordinates chunk_;
+    DType dtype_;
     std::size_t chunk_bytes_, element_bytes_;
     std::span<const std::byte> apart_;  ///< of decode_apart()
     bool shuffled_ = false;             ///< apart_ is in planes
     std::unique_ptr<Tools> tools_;
 };
 
-/// "deflate", "shuffle", "fletcher32", "zstd".
+/// "deflate", "shuffle", "fletcher32", "zstd", "gzip", "crc32c", "transpose".
 const char* name_of(Filter::Kind kind);
 
 }  // namespace fluvial::store

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -11,6 +12,8 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/seed_fixture.hpp"
+#include "fluvial/describe/index_walk.hpp"
+#include "fluvial/store/crc32c.hpp"
 #include "fluvial/store/fletcher32.hpp"
 
 using namespace fluvial;
@@ -30,6 +33,14 @@ Stored deflated(const Stored& in) {
     return out;
 }
 
+Stored gzipped(const Stored& in) {
+    libdeflate_compressor* tool = libdeflate_alloc_compressor(6);
+    Stored out(libdeflate_gzip_compress_bound(tool, in.size()));
+    out.resize(libdeflate_gzip_compress(tool, in.data(), in.size(), out.data(), out.size()));
+    libdeflate_free_compressor(tool);
+    return out;
+}
+
 Stored zstd_packed(const Stored& in) {
     Stored out(ZSTD_compressBound(in.size()));
     out.resize(ZSTD_compress(out.data(), out.size(), in.data(), in.size(), 3));
@@ -45,8 +56,7 @@ Stored shuffled(const Stored& in, std::size_t element_bytes) {
     return out;
 }
 
-Stored with_checksum(Stored in) {
-    const std::uint32_t sum = fletcher32(in);
+Stored with_checksum(Stored in, std::uint32_t sum) {
     for (int i = 0; i < 4; ++i) {
         in.push_back(static_cast<std::byte>(sum >> (8 * i)));
     }
@@ -58,8 +68,10 @@ Stored encoded(Stored data, const std::vector<Filter>& filters, std::uint32_t le
         if ((left_out >> i & 1) == 0) {
             data = filters[i].kind == Kind::Deflate   ? deflated(data)
                    : filters[i].kind == Kind::Zstd    ? zstd_packed(data)
+                   : filters[i].kind == Kind::Gzip    ? gzipped(data)
                    : filters[i].kind == Kind::Shuffle ? shuffled(data, filters[i].element_bytes)
-                                                      : with_checksum(data);
+                   : filters[i].kind == Kind::Crc32c  ? with_checksum(data, crc32c(data))
+                                                      : with_checksum(data, fletcher32(data));
         }
     }
     return data;
@@ -96,7 +108,7 @@ TEST_CASE("any filters in any order, and any of them left out") {
     for (int round = 0; round < 300; ++round) {
         std::vector<Filter> filters(random() % 5);
         for (Filter& filter : filters) {
-            filter.kind = static_cast<Kind>(random() % 4);
+            filter.kind = static_cast<Kind>(random() % 6);
             filter.element_bytes = static_cast<std::uint32_t>(1 + random() % 9);
         }
         const Index elements = static_cast<Index>(1 + random() % 3000);
@@ -131,22 +143,78 @@ TEST_CASE("without filters nothing is copied") {
 }
 
 TEST_CASE("no byte of a chunk with a checksum changes unnoticed") {
-    const std::vector<Filter> filters = {{Kind::Shuffle, 4}, {Kind::Deflate}, {Kind::Fletcher32}};
-    ChunkDecoder decoder(chunked(200, filters), DType::Float32);
-    const Stored data = field(200);
-    const Stored stored = encoded(data, filters, 0);
-    REQUIRE(error_of(decoder, stored).empty());
-    for (std::size_t at = 0; at < stored.size(); ++at) {
-        for (const int flip : {0x01, 0x80, 0xff}) {
-            Stored changed = stored;
-            changed[at] ^= static_cast<std::byte>(flip);
-            CAPTURE(at);
-            const std::string error = error_of(decoder, changed);
-            REQUIRE(error.find("chunk (7,) of 'T' is damaged (filter fletcher32)") == 0);
+    for (const Kind kind : {Kind::Fletcher32, Kind::Crc32c}) {
+        const std::vector<Filter> filters = {{Kind::Shuffle, 4}, {Kind::Deflate}, {kind}};
+        ChunkDecoder decoder(chunked(200, filters), DType::Float32);
+        const Stored stored = encoded(field(200), filters, 0);
+        REQUIRE(error_of(decoder, stored).empty());
+        const std::string wanted =
+            text("chunk (7,) of 'T' is damaged (filter ", name_of(kind), ")");
+        for (std::size_t at = 0; at < stored.size(); ++at) {
+            for (const int flip : {0x01, 0x80, 0xff}) {
+                Stored changed = stored;
+                changed[at] ^= static_cast<std::byte>(flip);
+                CAPTURE(at);
+                REQUIRE(error_of(decoder, changed).starts_with(wanted));
+            }
+        }
+        for (std::size_t length = 0; length < stored.size(); ++length) {
+            REQUIRE(!error_of(decoder, std::span(stored).first(length)).empty());
         }
     }
-    for (std::size_t length = 0; length < stored.size(); ++length) {
-        REQUIRE(!error_of(decoder, std::span(stored).first(length)).empty());
+}
+
+TEST_CASE("CRC-32C of what RFC 3720 has it of") {
+    const Stored zeros(32), ones(32, std::byte{0xff});
+    CHECK(crc32c(zeros) == 0x8a9136aa);
+    CHECK(crc32c(ones) == 0x62a8ab43);
+    CHECK(crc32c(std::as_bytes(std::span("123456789", 9))) == 0xe3069283);
+    CHECK(crc32c({}) == 0);
+}
+
+TEST_CASE("gzip of several members") {
+    const Stored data = field(100);
+    Stored stored = gzipped({data.begin(), data.begin() + 123});
+    const Stored second = gzipped({data.begin() + 123, data.end()});
+    stored.insert(stored.end(), second.begin(), second.end());
+    ChunkDecoder decoder(chunked(100, {{Kind::Gzip}}), DType::Float32);
+    const auto got = decoder.decode(stored, 0, "chunk");
+    CHECK(std::equal(got.begin(), got.end(), data.begin(), data.end()));
+    stored.push_back(std::byte{0});
+    CHECK(error_of(decoder, stored).find("no gzip stream") != std::string::npos);
+}
+
+TEST_CASE("axes of a chunk that were stored in another order") {
+    const Coordinates chunk{2, 3, 5};
+    std::vector<std::uint16_t> numbers(30);
+    std::iota(numbers.begin(), numbers.end(), std::uint16_t{0});
+    for (const Coordinates& axes :
+         {Coordinates{2, 1, 0}, Coordinates{1, 2, 0}, Coordinates{0, 1, 2}}) {
+        CAPTURE(text(axes));
+        std::vector<std::uint16_t> turned;
+        const Coordinates extent{chunk[int(axes[0])], chunk[int(axes[1])], chunk[int(axes[2])]};
+        for_each_index(extent, [&](const Coordinates& at) {
+            Coordinates place(3, 0);
+            for (int axis = 0; axis < 3; ++axis) {
+                place[int(axes[axis])] = at[axis];
+            }
+            turned.push_back(numbers[static_cast<std::size_t>(linear_index(place, chunk))]);
+        });
+        const auto bytes = std::as_bytes(std::span(turned));
+        for (const bool packed : {false, true}) {
+            std::vector<Filter> filters = {{Kind::Transpose, 0, axes}};
+            Stored stored(bytes.begin(), bytes.end());
+            if (packed) {
+                filters.push_back({Kind::Zstd});
+                stored = zstd_packed(stored);
+            }
+            ChunkDecoder decoder({chunk, filters, false, Stored(2)}, DType::UInt16);
+            const auto got = decoder.decode(stored, 0, "chunk");
+            CHECK(std::memcmp(got.data(), numbers.data(), got.size()) == 0);
+            decoder.decode_apart(stored, 0, "chunk");
+            CHECK(std::memcmp(decoder.elements(7, 2).data(), numbers.data() + 7, 4) == 0);
+            CHECK(!error_of(decoder, Stored(stored.size() - 1)).empty());
+        }
     }
 }
 
@@ -161,7 +229,7 @@ TEST_CASE("a checksum whose halves have swapped bytes, as HDF5 1.6 wrote it, is 
 }
 
 TEST_CASE("streams of the wrong length, bombs and garbage are errors") {
-    for (const Kind kind : {Kind::Deflate, Kind::Zstd}) {
+    for (const Kind kind : {Kind::Deflate, Kind::Gzip, Kind::Zstd}) {
         const std::vector<Filter> filters = {{kind}};
         ChunkDecoder decoder(chunked(100, filters), DType::Float32);
         CAPTURE(name_of(kind));
@@ -189,7 +257,7 @@ TEST_CASE("streams of the wrong length, bombs and garbage are errors") {
 }
 
 TEST_CASE("no memory is taken for more than a stream can stand for") {
-    for (const Kind kind : {Kind::Deflate, Kind::Zstd}) {
+    for (const Kind kind : {Kind::Deflate, Kind::Gzip, Kind::Zstd}) {
         CAPTURE(name_of(kind));
         ChunkDecoder absurd(chunked(Index{1} << 44, {{kind}}), DType::Float32);
         const std::string error = error_of(absurd, encoded(field(100), {{kind}}, 0));

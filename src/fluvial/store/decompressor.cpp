@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/decompressor.hpp"
 
+#include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::store {
@@ -16,8 +17,10 @@ struct Library {
 
 #ifdef FLUVIAL_WITH_DEFLATE
 constexpr Library deflate = {"deflate", "FLUVIAL_DEFLATE", make_deflate_decompressor};
+constexpr Library gzip = {"gzip", "FLUVIAL_DEFLATE", make_gzip_decompressor};
 #else
 constexpr Library deflate = {"deflate", "FLUVIAL_DEFLATE", nullptr};
+constexpr Library gzip = {"gzip", "FLUVIAL_DEFLATE", nullptr};
 #endif
 #ifdef FLUVIAL_WITH_ZSTD
 constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", make_zstd_decompressor};
@@ -25,19 +28,37 @@ constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", make_zstd_decompressor};
 constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", nullptr};
 #endif
 
-const Library& library_of(Filter::Kind kind) {
-    return kind == Filter::Kind::Deflate ? deflate : zstd;
+/// Null for a filter that needs none.
+const Library* library_of(Filter::Kind kind) {
+    switch (kind) {
+        case Filter::Kind::Deflate:
+            return &deflate;
+        case Filter::Kind::Gzip:
+            return &gzip;
+        case Filter::Kind::Zstd:
+            return &zstd;
+        case Filter::Kind::Shuffle:
+        case Filter::Kind::Fletcher32:
+        case Filter::Kind::Crc32c:
+        case Filter::Kind::Transpose:
+            break;
+    }
+    return nullptr;
 }
 
 }  // namespace
 
+bool compresses(Filter::Kind kind) {
+    return library_of(kind) != nullptr;
+}
+
 bool is_built(Filter::Kind kind) {
-    const bool needs_none = kind == Filter::Kind::Shuffle || kind == Filter::Kind::Fletcher32;
-    return needs_none || library_of(kind).make != nullptr;
+    return !compresses(kind) || library_of(kind)->make != nullptr;
 }
 
 std::unique_ptr<Decompressor> make_decompressor(Filter::Kind kind) {
-    const Library& library = library_of(kind);
+    FLUVIAL_ASSERT(compresses(kind), "no compressor's filter");
+    const Library& library = *library_of(kind);
     if (library.make == nullptr) {
         throw InvalidArgument(
             Problem{"chunks are encoded by a filter that this build of Fluvial leaves out",

@@ -26,15 +26,18 @@ class Decompressor {
     virtual Outcome run(std::span<const std::byte> in, std::span<std::byte> out, bool exact) = 0;
 };
 
+/// Whether it is the filter of a compressor, whose library undoes it.
+bool compresses(Filter::Kind kind);
 /// Whether this build can undo the filter.
 bool is_built(Filter::Kind kind);
 
-/// A decompressor of Deflate or Zstd. Throws InvalidArgument with the option of CMake when the
-/// build leaves it out.
+/// A decompressor of Deflate, Gzip or Zstd. Throws InvalidArgument with the option of CMake when
+/// the build leaves it out.
 std::unique_ptr<Decompressor> make_decompressor(Filter::Kind kind);
 
 // deflate.cpp and zstd.cpp, where they are built.
 std::unique_ptr<Decompressor> make_deflate_decompressor();
+std::unique_ptr<Decompressor> make_gzip_decompressor();
 std::unique_ptr<Decompressor> make_zstd_decompressor();
 
 }  // namespace fluvial::store

@@ -32,6 +32,9 @@ ChunkDecoder decoder_of(Filter::Kind kind) {
 /// Four bytes 'a' as the filter's own tools encode them.
 constexpr std::array<std::uint8_t, 12> zlib_stream = {0x78, 0x9c, 0x4b, 0x4c, 0x4c, 0x4c,
                                                       0x04, 0x00, 0x03, 0xce, 0x01, 0x85};
+constexpr std::array<std::uint8_t, 24> gzip_member = {
+    0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x4b, 0x4c,
+    0x4c, 0x4c, 0x04, 0x00, 0x45, 0xe5, 0x98, 0xad, 0x04, 0x00, 0x00, 0x00};
 constexpr std::array<std::uint8_t, 13> zstd_frame = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x04, 0x21,
                                                      0x00, 0x00, 0x61, 0x61, 0x61, 0x61};
 
@@ -60,11 +63,14 @@ void check(Filter::Kind kind, bool built, const Stream& stream, const char* opti
 
 TEST_CASE("a filter whose library the build leaves out is refused by name") {
     check(Filter::Kind::Deflate, with_deflate, zlib_stream, "-DFLUVIAL_DEFLATE=ON");
+    check(Filter::Kind::Gzip, with_deflate, gzip_member, "-DFLUVIAL_DEFLATE=ON");
     check(Filter::Kind::Zstd, with_zstd, zstd_frame, "-DFLUVIAL_ZSTD=ON");
 }
 
 TEST_CASE("filters without a library are always there") {
     CHECK(is_built(Filter::Kind::Shuffle));
     CHECK(is_built(Filter::Kind::Fletcher32));
+    CHECK(is_built(Filter::Kind::Crc32c));
+    CHECK(is_built(Filter::Kind::Transpose));
     CHECK_NOTHROW(decoder_of(Filter::Kind::Shuffle));
 }

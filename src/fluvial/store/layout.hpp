@@ -22,9 +22,12 @@ struct Affine {
 
 /// How a chunk was encoded; decoding goes from the last filter to the first.
 struct Filter {
-    enum class Kind : std::uint8_t { Deflate, Shuffle, Fletcher32, Zstd };
+    /// Deflate is a stream of zlib; Transpose stands before all that sees bytes.
+    enum class Kind : std::uint8_t { Deflate, Shuffle, Fletcher32, Zstd, Gzip, Crc32c, Transpose };
     Kind kind = Kind::Deflate;
     std::uint32_t element_bytes = 0;  ///< Shuffle only
+    /// Transpose only: which axis of the chunk was stored as the first one, the second and so on.
+    Coordinates axes = {};
 };
 
 /// A regular grid of chunks, each wherever the file's index says; chunks at the upper edges are
