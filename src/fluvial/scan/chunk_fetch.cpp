@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "fluvial/describe/index_walk.hpp"
 
@@ -25,15 +26,25 @@ const store::StoredChunk& ChunkFetch::locate(int part, const Coordinates& cell) 
     return located_.place;
 }
 
-void ChunkFetch::check_inside_file(int part, const store::StoredChunk& place) const {
-    const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
-    const std::uint64_t size = dataset.bytes().size();
+const store::InputFile& ChunkFetch::file_of(int part, const store::StoredChunk& place) {
+    if (place.file.empty()) {
+        return input_.parts[static_cast<std::size_t>(part)]->bytes();
+    }
+    if (!own_file_ || own_file_->path() != place.file) {
+        own_file_.emplace(place.file);
+    }
+    return *own_file_;
+}
+
+void ChunkFetch::check_inside_file(int part, const store::StoredChunk& place,
+                                   const store::InputFile& file) const {
+    const std::uint64_t size = file.size();
     if (place.bytes > size || place.offset > size - place.bytes) {
-        throw DamagedFile(Problem{text("a chunk of '", dataset.name(), "' lies outside of '",
-                                       dataset.bytes().path(), "'"),
-                                  text(place.bytes, " bytes at ", place.offset),
-                                  text("up to ", size),
-                                  "The file is truncated or damaged; copy or write it again"});
+        const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
+        throw DamagedFile(
+            Problem{text("a chunk of '", dataset.name(), "' lies outside of '", file.path(), "'"),
+                    text(place.bytes, " bytes at ", place.offset), text("up to ", size),
+                    "The file is truncated or damaged; copy or write it again"});
     }
 }
 
@@ -47,7 +58,8 @@ void ChunkFetch::expect(std::vector<Unit>& units) {
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
         const auto& [x, unit_x] = a;
         const auto& [y, unit_y] = b;
-        return std::pair(x.part, x.place.offset) < std::pair(y.part, y.place.offset);
+        return std::tie(x.part, x.place.file, x.place.offset) <
+               std::tie(y.part, y.place.file, y.place.offset);
     });
     expected_.clear();
     units.clear();
@@ -60,9 +72,10 @@ void ChunkFetch::expect(std::vector<Unit>& units) {
 
 std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::StoredChunk& place) {
     const std::uint64_t end = place.offset + place.bytes;
-    if (raw_part_ != part || place.offset < raw_begin_ || end > raw_end_) {
-        check_inside_file(part, place);
-        const store::InputFile& file = input_.parts[static_cast<std::size_t>(part)]->bytes();
+    if (raw_part_ != part || raw_file_ != place.file || place.offset < raw_begin_ ||
+        end > raw_end_) {
+        const store::InputFile& file = file_of(part, place);
+        check_inside_file(part, place, file);
         was_in_place_ = false;
         if (in_place_) {
             if (const std::byte* const seen = reader_.look(file, place.offset, place.bytes,
@@ -76,7 +89,8 @@ std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::Store
             const store::StoredChunk& next = expected_[i].place;
             const std::uint64_t next_end = next.offset + next.bytes;
             const auto limit = place.offset + static_cast<std::uint64_t>(buffer_bytes_);
-            if (expected_[i].part != part || !next.stored || next.offset < until ||
+            if (expected_[i].part != part || next.file != place.file || !next.stored ||
+                next.offset < until ||
                 next.offset - until > static_cast<std::uint64_t>(gap_bytes_max) ||
                 next_end > limit || next_end > file.size()) {
                 break;
@@ -89,6 +103,7 @@ std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::Store
         }
         reader_.read(file, place.offset, {raw_.data(), until - place.offset});
         raw_part_ = part;
+        raw_file_ = place.file;
         raw_begin_ = place.offset;
         raw_end_ = until;
     }
@@ -120,8 +135,9 @@ ArrayView ChunkFetch::chunk(int part, const Coordinates& cell, const Region& ins
             decoder_.emplace(layout, dataset.dtype());
             decoder_part_ = part;
         }
+        const std::string in = place.file.empty() ? "" : text(" in '", place.file, "'");
         decoder_->decode_apart(stored_bytes(part, place), place.filters_left_out,
-                               text("chunk ", cell, " of '", dataset.name(), "'"));
+                               text("chunk ", cell, " of '", dataset.name(), "'", in));
         ++stats_.chunks_decoded;
         cached_part_ = part;
         cached_cell_ = cell;
@@ -161,8 +177,9 @@ std::optional<ChunkFetch::Direct> ChunkFetch::direct(int part, const Region& ins
     if (!place.stored) {
         return std::nullopt;
     }
+    const store::InputFile& file = file_of(part, place);
     if (!again) {
-        check_inside_file(part, place);
+        check_inside_file(part, place, file);
         ++stats_.chunks_decoded;
     }
     if (place.bytes != static_cast<std::uint64_t>(bytes)) {
@@ -170,7 +187,8 @@ std::optional<ChunkFetch::Direct> ChunkFetch::direct(int part, const Region& ins
                                   text(place.bytes, " bytes"), text(bytes, " bytes, a whole chunk"),
                                   "Copy or write the file again"});
     }
-    return Direct{{place.offset, contiguous_strides(layout.chunk, element), layout.swapped}, first};
+    return Direct{
+        file, {place.offset, contiguous_strides(layout.chunk, element), layout.swapped}, first};
 }
 
 ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& stride,

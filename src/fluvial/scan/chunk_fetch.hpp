@@ -31,6 +31,7 @@ class ChunkFetch {
 
     /// Elements that are read without their chunk: where they are, and the first of them.
     struct Direct {
+        const store::InputFile& file;  ///< until the next call of anything
         store::Affine layout;
         Coordinates first;
     };
@@ -47,7 +48,10 @@ class ChunkFetch {
 
     const store::Chunked& layout(int part) const;
     const store::StoredChunk& locate(int part, const Coordinates& cell);
-    void check_inside_file(int part, const store::StoredChunk& place) const;
+    /// The file that has a chunk, open until the next call.
+    const store::InputFile& file_of(int part, const store::StoredChunk& place);
+    void check_inside_file(int part, const store::StoredChunk& place,
+                           const store::InputFile& file) const;
     /// The elements of `inside` of a chunk, as stored; valid until the next call.
     ArrayView chunk(int part, const Coordinates& cell, const Region& inside);
     std::span<const std::byte> stored_bytes(int part, const store::StoredChunk& place);
@@ -61,11 +65,13 @@ class ChunkFetch {
     Stats& stats_;
     std::optional<store::ChunkDecoder> decoder_;  ///< of decoder_part_
     int decoder_part_ = -1;
-    std::vector<Expected> expected_;  ///< in file order
-    std::size_t next_ = 0;            ///< of expected_
-    Expected located_{-1, {}, {}};    ///< the last one
-    std::vector<std::byte> raw_;      ///< bytes raw_begin_… of raw_part_
+    std::vector<Expected> expected_;            ///< in file order
+    std::size_t next_ = 0;                      ///< of expected_
+    Expected located_{-1, {}, {}};              ///< the last one
+    std::optional<store::InputFile> own_file_;  ///< of the last chunk that has one
+    std::vector<std::byte> raw_;                ///< bytes raw_begin_… of raw_file_ of raw_part_
     int raw_part_ = -1;
+    std::string raw_file_;
     std::uint64_t raw_begin_ = 0, raw_end_ = 0;
     int cached_part_ = -1;  ///< what the decoder's result is of
     Coordinates cached_cell_;

@@ -38,11 +38,12 @@ ArrayView Fetch::fetch(const Unit& unit, bool in_place) {
         inside.extent[axis] = (unit.box.extent[axis] - 1) * stride + 1;
     }
     if (const auto* layout = std::get_if<store::Affine>(&dataset.layout())) {
-        return affine(dataset, *layout, inside.offset, unit.box.extent);
+        return affine(dataset.bytes(), dataset.dtype(), *layout, inside.offset, unit.box.extent);
     }
     if (std::holds_alternative<store::Chunked>(dataset.layout())) {
         if (const auto direct = chunks_.direct(unit.part, inside)) {
-            return affine(dataset, direct->layout, direct->first, unit.box.extent);
+            return affine(direct->file, dataset.dtype(), direct->layout, direct->first,
+                          unit.box.extent);
         }
         const ArrayView view = chunks_.fetch(unit.part, inside, selection_.stride, in_place);
         was_in_place_ = chunks_.was_in_place();
@@ -51,9 +52,9 @@ ArrayView Fetch::fetch(const Unit& unit, bool in_place) {
     return by_library(dataset, inside);
 }
 
-ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layout,
+ArrayView Fetch::affine(const store::InputFile& file, DType dtype, const store::Affine& layout,
                         const Coordinates& first, const Coordinates& extent) {
-    const auto element = static_cast<Index>(size_of(dataset.dtype()));
+    const auto element = static_cast<Index>(size_of(dtype));
     const Coordinates step = byte_steps(layout, selection_.stride);
     Packing packing = pack(step, extent, element);
     if (packing.buffer_bytes > std::max(buffer_bytes_, volume_of(extent) * element)) {
@@ -67,12 +68,11 @@ ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layo
         range += (extent[axis] - 1) * step[axis];
     }
     if (in_place_) {
-        if (const std::byte* const seen =
-                reader_.look(dataset.bytes(), offset, static_cast<std::uint64_t>(range),
-                             spans * packing.span_bytes)) {
+        if (const std::byte* const seen = reader_.look(
+                file, offset, static_cast<std::uint64_t>(range), spans * packing.span_bytes)) {
             was_in_place_ = true;
             chunks_.forget_place();
-            ArrayView view(seen, dataset.dtype(), extent, step);
+            ArrayView view(seen, dtype, extent, step);
             view.swapped = layout.swapped;
             return view;
         }
@@ -81,12 +81,12 @@ ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layo
         buffer_.resize(static_cast<std::size_t>(packing.buffer_bytes));
     }
     const auto read_span = [&](Index from, Index to) {
-        reader_.read(dataset.bytes(), offset + static_cast<std::uint64_t>(from),
+        reader_.read(file, offset + static_cast<std::uint64_t>(from),
                      {buffer_.data() + to, static_cast<std::size_t>(packing.span_bytes)});
     };
     for_each_offset(extent.span().first(static_cast<std::size_t>(packing.spans_axis)), read_span,
                     step, packing.strides);
-    ArrayView view(buffer_.data(), dataset.dtype(), extent, packing.strides);
+    ArrayView view(buffer_.data(), dtype, extent, packing.strides);
     view.swapped = layout.swapped;
     return view;
 }

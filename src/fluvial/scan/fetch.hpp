@@ -33,7 +33,7 @@ class Fetch {
     void check() const { reader_.check(); }
 
   private:
-    ArrayView affine(const store::Dataset& dataset, const store::Affine& layout,
+    ArrayView affine(const store::InputFile& file, DType dtype, const store::Affine& layout,
                      const Coordinates& first, const Coordinates& extent);
     ArrayView by_library(const store::Dataset& dataset, const Region& inside);
 

@@ -92,6 +92,15 @@ void read_stored(const InputFile& file, const StoredChunk& place, const std::str
     file.read(place.offset, to);
 }
 
+void read_stored(const Dataset& dataset, const StoredChunk& place, const std::string& what,
+                 std::vector<std::byte>& to) {
+    if (place.file.empty()) {
+        read_stored(dataset.bytes(), place, what, to);
+    } else {
+        read_stored(InputFile(place.file), place, what, to);
+    }
+}
+
 void read_chunked(const Dataset& dataset, const Chunked& layout, const Region& region,
                   const MutableArrayView& to) {
     const int ndim = region.ndim();
@@ -125,8 +134,9 @@ void read_chunked(const Dataset& dataset, const Chunked& layout, const Region& r
             return;
         }
         const std::string what =
-            text("chunk ", chunk, " of '", dataset.name(), "' in '", dataset.bytes().path(), "'");
-        read_stored(dataset.bytes(), place, what, stored);
+            text("chunk ", chunk, " of '", dataset.name(), "' in '",
+                 place.file.empty() ? dataset.bytes().path() : place.file, "'");
+        read_stored(dataset, place, what, stored);
         const auto decoded = decoder.decode(stored, place.filters_left_out, what);
         copy(subview(ArrayView(decoded.data(), to.dtype, layout.chunk), inside), part);
         if (layout.swapped) {

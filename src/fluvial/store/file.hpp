@@ -47,7 +47,8 @@ class Dataset {
     const std::optional<Attribute>& constant() const { return description_.constant; }
     const Layout& layout() const { return layout_; }
 
-    /// Where the bytes are; offsets of the layout count in this file.
+    /// Where the bytes are; offsets of the layout count in this file. Where chunks have files of
+    /// their own (StoredChunk::file), it names the dataset's folder alone.
     virtual const InputFile& bytes() const = 0;
     /// Of a Chunked layout: where a chunk lies, by its index in the grid of chunks along each axis.
     /// Local. Throws DamagedFile when the file's index makes no sense.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -217,13 +218,18 @@ class FormatConformance {
             stored = layout.fill;
             return true;
         }
-        CHECK(place.offset + place.bytes <= dataset_.bytes().size());
+        std::optional<InputFile> own;
+        if (!place.file.empty()) {
+            own.emplace(place.file);
+        }
+        const InputFile& file = own ? *own : dataset_.bytes();
+        CHECK(place.offset + place.bytes <= file.size());
         if (!layout.filters.empty()) {
             return false;
         }
         CHECK(place.bytes == bytes_of(layout.chunk));
         const auto linear = static_cast<std::uint64_t>(linear_index(inside, layout.chunk));
-        dataset_.bytes().read(place.offset + linear * item(), stored);
+        file.read(place.offset + linear * item(), stored);
         swapped = layout.swapped;
         return true;
     }

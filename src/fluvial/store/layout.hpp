@@ -30,8 +30,8 @@ struct Filter {
     Coordinates axes = {};
 };
 
-/// A regular grid of chunks, each wherever the file's index says; chunks at the upper edges are
-/// stored whole. A chunk that was never written consists of `fill`.
+/// A regular grid of chunks, each wherever the file's index says, or in a file of its own; chunks at
+/// the upper edges are stored whole. A chunk that was never written consists of `fill`.
 struct Chunked {
     Coordinates chunk;  ///< extents of every chunk
     std::vector<Filter> filters;
@@ -51,6 +51,7 @@ using Layout = std::variant<Affine, Chunked, ByLibrary>;
 struct StoredChunk : BytesOfFile {
     bool stored = false;                 ///< false: never written
     std::uint32_t filters_left_out = 0;  ///< bit i: filter i was not applied to this chunk
+    std::string file = {};               ///< the path of its file; empty: that of Dataset::bytes()
 
     StoredChunk() = default;
     StoredChunk(const BytesOfFile& where, std::uint32_t without = 0)
