@@ -23,8 +23,11 @@ struct Engine {
 };
 
 const std::vector<Engine>& engines() {
-    static const std::vector<Engine> all = {
-        {"stage", {}}, {"hdf5", {"HDF5", "netCDF-4"}}, {"netcdf", {"netCDF"}}, {"raw", {"raw"}}};
+    static const std::vector<Engine> all = {{"stage", {}},
+                                            {"hdf5", {"HDF5", "netCDF-4"}},
+                                            {"netcdf", {"netCDF"}},
+                                            {"zarr", {"Zarr"}},
+                                            {"raw", {"raw"}}};
     return all;
 }
 
@@ -40,8 +43,8 @@ const Engine* engine_of(const SeriesOptions& options) {
         }
     }
     throw InvalidArgument(Problem{said.where + " names none that there is from C++",
-                                  "'" + said.name + "'", "stage, hdf5, netcdf, raw",
-                                  "From Python there are zarr and bp"});
+                                  "'" + said.name + "'", "stage, hdf5, netcdf, zarr, raw",
+                                  "From Python there is bp"});
 }
 
 bool exists(const std::string& path) {

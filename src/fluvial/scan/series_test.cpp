@@ -184,7 +184,10 @@ TEST_CASE("engines that there are not, or that read something else") {
                          doctest::Contains("another format than engine 'hdf5'"), InvalidArgument);
     options.engine = "zarr";
     CHECK_THROWS_WITH_AS(Series(file.path(), mpi::Comm(), options),
-                         doctest::Contains("stage, hdf5, netcdf, raw"), InvalidArgument);
+                         doctest::Contains("another format than engine 'zarr'"), InvalidArgument);
+    options.engine = "bp";
+    CHECK_THROWS_WITH_AS(Series(file.path(), mpi::Comm(), options),
+                         doctest::Contains("stage, hdf5, netcdf, zarr, raw"), InvalidArgument);
     options.engine = "stage";
     CHECK_THROWS_WITH_AS(Series({file.path(), file.path()}, mpi::Comm(), options),
                          doctest::Contains("several names are no stream"), InvalidArgument);

@@ -81,7 +81,7 @@ class File {
     virtual ~File() = default;
 
     virtual const std::string& path() const = 0;
-    /// "netCDF classic (CDF-5)", "netCDF-4", "HDF5", "raw".
+    /// "netCDF classic (CDF-5)", "netCDF-4", "HDF5", "Zarr (version 3)", "raw".
     virtual std::string format() const = 0;
     virtual const Attributes& attributes() const = 0;
     virtual const std::vector<Dimension>& dimensions() const = 0;
@@ -105,8 +105,8 @@ class File {
     virtual std::shared_ptr<const Dataset> dataset(const std::string& name) const = 0;
 };
 
-/// Opens a file by its first bytes. Local. Throws SystemError when it cannot be opened,
-/// InvalidArgument for a format that is none of ours (listing them), DamagedFile.
+/// Opens a file by its first bytes, a folder by what is in it. Local. Throws SystemError when it
+/// cannot be opened, InvalidArgument for a format that is none of ours (listing them), DamagedFile.
 std::shared_ptr<const File> open_file(const std::string& path);
 
 }  // namespace fluvial::store

@@ -5,6 +5,7 @@
 #include "fluvial/store/hdf5/file.hpp"
 #include "fluvial/store/hdf5_signature.hpp"
 #include "fluvial/store/netcdf_classic.hpp"
+#include "fluvial/store/zarr/file.hpp"
 
 namespace fluvial::store {
 
@@ -29,14 +30,27 @@ constexpr Format table[] = {
     {FLUVIAL_HDF5_NAME, is_hdf5, open_hdf5},
 };
 
+constexpr FolderFormat folder_table[] = {
+    {"Zarr (versions 2 and 3)", is_zarr, open_zarr},
+};
+
 }  // namespace
 
 std::span<const Format> formats() {
     return table;
 }
 
+std::span<const FolderFormat> folder_formats() {
+    return folder_table;
+}
+
 std::shared_ptr<const File> open_file(const std::string& path) {
     std::string names;
+    for (const FolderFormat& format : folder_formats()) {
+        if (format.recognises(path)) {
+            return format.open(path);
+        }
+    }
     {
         const InputFile file(path);
         for (const Format& format : formats()) {

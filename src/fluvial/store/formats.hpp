@@ -21,4 +21,14 @@ struct Format {
 /// In the order in which they are asked.
 std::span<const Format> formats();
 
+/// A format whose series are folders.
+struct FolderFormat {
+    std::string_view name;
+    /// Looks for the files that mark such a folder. Must not throw.
+    bool (*recognises)(const std::string& path);
+    std::shared_ptr<const File> (*open)(const std::string& path);
+};
+
+std::span<const FolderFormat> folder_formats();
+
 }  // namespace fluvial::store

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -59,17 +59,29 @@ TEST_CASE("what is none of the formats is refused, listing them") {
 
 TEST_CASE("folders that Python reads are refused with the way to read them") {
     const std::string path = text("/tmp/fluvial-formats-folder-", ::getpid());
-    for (const auto& [mark, kind] : {std::pair("zarr.json", "Zarr"), std::pair(".zgroup", "Zarr"),
-                                     std::pair("md.idx", "BP")}) {
+    std::filesystem::create_directory(path);
+    std::ofstream(path + "/md.idx") << "{}";
+    CHECK_THROWS_WITH_AS(open_file(path), doctest::Contains("a folder of BP"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(
+        open_file(path),
+        doctest::Contains(
+            text("Python reads it: fluvial.open('", path, "'); and `fluvial pipe").c_str()),
+        InvalidArgument);
+    std::filesystem::remove_all(path);
+}
+
+TEST_CASE("a folder is opened by what is in it") {
+    const std::string path = text("/tmp/fluvial-formats-zarr-", ::getpid());
+    for (const auto& [mark, content, format] :
+         {std::tuple("zarr.json", R"({"zarr_format": 3, "node_type": "group"})",
+                     "Zarr (version 3)"),
+          std::tuple(".zgroup", R"({"zarr_format": 2})", "Zarr (version 2)"),
+          std::tuple(".zmetadata", R"({"metadata": {".zgroup": {"zarr_format": 2}}})",
+                     "Zarr (version 2)")}) {
         std::filesystem::create_directory(path);
-        std::ofstream(path + "/" + mark) << "{}";
-        CHECK_THROWS_WITH_AS(open_file(path), doctest::Contains(text("a folder of ", kind).c_str()),
-                             InvalidArgument);
-        CHECK_THROWS_WITH_AS(
-            open_file(path),
-            doctest::Contains(
-                text("Python reads it: fluvial.open('", path, "'); and `fluvial pipe").c_str()),
-            InvalidArgument);
+        std::ofstream(path + "/" + mark) << content;
+        CHECK(open_file(path)->format() == format);
+        CHECK(open_file(path + "/")->names().empty());
         std::filesystem::remove_all(path);
     }
 }

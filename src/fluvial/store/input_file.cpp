@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/input_file.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <initializer_list>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,22 +15,19 @@
 namespace fluvial::store {
 namespace {
 
-bool is_folder_of(const std::string& path, std::initializer_list<const char*> marks) {
+bool is_folder_of(const std::string& path, const char* mark) {
     std::error_code error;
-    return std::any_of(marks.begin(), marks.end(), [&](const char* mark) {
-        return std::filesystem::is_regular_file(std::filesystem::path(path) / mark, error);
-    });
+    return std::filesystem::is_regular_file(std::filesystem::path(path) / mark, error);
 }
 
 [[noreturn]] void refuse_folder(const std::string& path) {
-    const bool zarr = is_folder_of(path, {"zarr.json", ".zgroup", ".zarray", ".zmetadata"});
-    if (!zarr && !is_folder_of(path, {"md.idx"})) {
-        throw InvalidArgument(
-            Problem{"cannot read '" + path + "'", "a directory", "a regular file", ""});
+    if (!is_folder_of(path, "md.idx")) {
+        throw InvalidArgument(Problem{"cannot read '" + path + "'", "a directory",
+                                      "a regular file, or a folder of Zarr", ""});
     }
     throw InvalidArgument(
-        Problem{"cannot read '" + path + "'", text("a folder of ", zarr ? "Zarr" : "BP (ADIOS2)"),
-                "files of HDF5, netCDF and raw numbers, as C++ reads",
+        Problem{"cannot read '" + path + "'", "a folder of BP (ADIOS2)",
+                "files of HDF5, netCDF and raw numbers and folders of Zarr, as C++ reads",
                 text("Python reads it: fluvial.open('", path, "'); and `fluvial pipe ", path,
                      " copy.h5` makes a file for C++")});
 }

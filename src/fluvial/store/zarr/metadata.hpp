@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the metadata of one array of Zarr say, of either version.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fluvial/base/json.hpp"
+#include "fluvial/describe/dataset.hpp"
+#include "fluvial/store/layout.hpp"
+
+namespace fluvial::store {
+
+/// How the path of a chunk below its array is made of its place in the grid.
+struct ZarrChunkKeys {
+    bool prefixed = false;  ///< "c/1/0", or "c" of a scalar; otherwise "1/0", and "0"
+    char separator = '.';
+
+    std::string of(const Coordinates& chunk) const;
+};
+
+struct ZarrArray {
+    DatasetDescription description;
+    Chunked layout;
+    ZarrChunkKeys keys;
+    std::string no_numbers = {};  ///< of what data type it is that Fluvial has not; then nothing
+                                  ///< else is said
+};
+
+/// `array` is .zarray and `attributes` is .zattrs, null where there is none; or both are zarr.json.
+/// Throw UnsupportedZarr, and InvalidArgument for all that makes no sense.
+ZarrArray zarr2_array(const std::string& name, const Json& array, const Json* attributes);
+ZarrArray zarr3_array(const std::string& name, const Json& array);
+
+}  // namespace fluvial::store

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What Zarr allows and this reader does not have.
+#pragma once
+
+#include <string>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::store {
+
+/// Thrown for sound metadata, unlike every other error that reading them makes.
+class UnsupportedZarr final : public InvalidArgument {
+  public:
+    /// "codec 'lz4'", "none, gzip, zlib, zstd, shuffle"
+    UnsupportedZarr(const std::string& seen, const std::string& allowed)
+        : InvalidArgument(Problem{"C++ does not read it", seen, allowed,
+                                  "Python does, where zarr's library does: fluvial.open, or "
+                                  "`fluvial pipe` makes a copy for C++"}) {}
+    /// What this build leaves out.
+    explicit UnsupportedZarr(const InvalidArgument& error) : InvalidArgument(error.what()) {}
+};
+
+}  // namespace fluvial::store
