@@ -9,9 +9,11 @@ import sys
 
 import h5py
 import netCDF4
+import numcodecs
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from harness.page import Page
 
 import fluvial as fl
@@ -289,6 +291,35 @@ def test_figure_6_in_c_and_cpp(build, launcher, temperatures):
         said = job.process.communicate(timeout=75)[1].decode()
         assert job.wait() != 0
     assert "'none'" in said and "temperature" in said
+
+
+@pytest.fixture(params=["v2", "v2 big endian", "v3", "v3 of gzip"])
+def stores(request, tmp_path, temperatures):
+    """The same numbers as the file's, written by Zarr's own library in a group of a group."""
+    with netCDF4.Dataset(temperatures[0]) as file:
+        values = file["temperature"][:].filled()
+    how = {
+        "v2": {"compressors": numcodecs.Zstd(), "filters": [numcodecs.Shuffle(4)]},
+        "v2 big endian": {"compressors": numcodecs.Zlib()},
+        "v3": {"chunk_key_encoding": {"name": "v2", "separator": "/"}},
+        "v3 of gzip": {"compressors": [zarr.codecs.GzipCodec(), zarr.codecs.Crc32cCodec()]},
+    }[request.param]
+    root = zarr.create_group(tmp_path / "t.zarr", zarr_format=int(request.param[1]))
+    group = root.create_group("climate").create_group("air")
+    stored = values.astype(">f4") if "big" in request.param else values
+    group.create_array("temperature", data=stored, chunks=(4, 6, 5), **how)
+    return tmp_path / "t.zarr"
+
+
+@pytest.mark.any_mpi
+@pytest.mark.slow
+def test_figure_6_of_zarr(build, launcher, stores, temperatures):
+    programs = build("06_collective_computing")
+    name = "climate/air/temperature"
+    for program, ranks in (("figure6", 2), ("figure6_cpp", 3), ("figure6_cpp", 1)):
+        assert run_on(launcher, ranks, programs / program, stores, name) == (
+            f"sum of {name}: {temperatures[1]}, by {ranks} ranks\n"
+        )
 
 
 @pytest.mark.any_mpi

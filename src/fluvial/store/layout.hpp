@@ -30,8 +30,8 @@ struct Filter {
     Coordinates axes = {};
 };
 
-/// A regular grid of chunks, each wherever the file's index says, or in a file of its own; chunks at
-/// the upper edges are stored whole. A chunk that was never written consists of `fill`.
+/// A regular grid of chunks, each wherever the file's index says, or in a file of its own; chunks
+/// at the upper edges are stored whole. A chunk that was never written consists of `fill`.
 struct Chunked {
     Coordinates chunk;  ///< extents of every chunk
     std::vector<Filter> filters;
