@@ -35,6 +35,9 @@ endif()
 if(FLUVIAL_ZSTD)
     list(APPEND fluvial_pc_libraries libzstd)
 endif()
+if(FLUVIAL_WITH_BLOSC)
+    list(APPEND fluvial_pc_libraries blosc)
+endif()
 list(JOIN fluvial_pc_libraries " " fluvial_pc_libraries)
 
 configure_package_config_file(cmake/FluvialConfig.cmake.in FluvialConfig.cmake

@@ -37,7 +37,9 @@ std::size_t bytes_wanted(std::size_t stored, std::size_t bytes, bool exact, Filt
                          const std::string& what) {
     // Deflate: 258 bytes in 2 bits (RFC 1951, section 3.2.5). Zstd: a block of 128 KiB in 4 bytes
     // (RFC 8878, section 3.1.1.2).
-    const std::size_t ratio = filter == Filter::Kind::Zstd ? 32768 : 1032;
+    // Blosc's blocks are zstd at the most.
+    const bool zstd = filter == Filter::Kind::Zstd || filter == Filter::Kind::Blosc;
+    const std::size_t ratio = zstd ? 32768 : 1032;
     const std::size_t most = stored * ratio;
     if (exact && bytes > most) {
         damaged(what, filter, text("a stream of ", stored, " bytes"),
@@ -91,6 +93,8 @@ const char* name_of(Filter::Kind kind) {
             return "zstd";
         case Filter::Kind::Gzip:
             return "gzip";
+        case Filter::Kind::Blosc:
+            return "blosc";
         case Filter::Kind::Crc32c:
             return "crc32c";
         case Filter::Kind::Transpose:
@@ -165,6 +169,7 @@ std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
             case Filter::Kind::Deflate:
             case Filter::Kind::Gzip:
             case Filter::Kind::Zstd:
+            case Filter::Kind::Blosc:
                 now = decompress(now, before[i], filters_[i].kind, what);
                 break;
             case Filter::Kind::Fletcher32:
@@ -222,7 +227,8 @@ std::span<const std::byte> ChunkDecoder::decompress(std::span<const std::byte> i
     if (!got.wrong.empty()) {
         const char* const stream = kind == Filter::Kind::Deflate ? "a zlib stream of "
                                    : kind == Filter::Kind::Gzip  ? "a gzip stream of "
-                                                                 : "a zstd frame of ";
+                                   : kind == Filter::Kind::Zstd  ? "a zstd frame of "
+                                                                 : "a buffer of blosc of ";
         damaged(what, kind, got.wrong, text(stream, out.bytes, " bytes"));
     }
     return to.first(got.bytes);

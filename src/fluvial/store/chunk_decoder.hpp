@@ -73,7 +73,7 @@ class ChunkDecoder {
     std::unique_ptr<Tools> tools_;
 };
 
-/// "deflate", "shuffle", "fletcher32", "zstd", "gzip", "crc32c", "transpose".
+/// "deflate", "shuffle", "fletcher32", "zstd", "gzip", "blosc", "crc32c", "transpose".
 const char* name_of(Filter::Kind kind);
 
 }  // namespace fluvial::store

@@ -103,12 +103,14 @@ std::string error_of(ChunkDecoder& decoder, std::span<const std::byte> stored) {
 }  // namespace
 
 TEST_CASE("any filters in any order, and any of them left out") {
+    constexpr Kind kinds[] = {Kind::Deflate, Kind::Shuffle, Kind::Fletcher32,
+                              Kind::Zstd,    Kind::Gzip,    Kind::Crc32c};
     std::mt19937 random(seed);
     CAPTURE(seed);
     for (int round = 0; round < 300; ++round) {
         std::vector<Filter> filters(random() % 5);
         for (Filter& filter : filters) {
-            filter.kind = static_cast<Kind>(random() % 6);
+            filter.kind = kinds[random() % std::size(kinds)];
             filter.element_bytes = static_cast<std::uint32_t>(1 + random() % 9);
         }
         const Index elements = static_cast<Index>(1 + random() % 3000);

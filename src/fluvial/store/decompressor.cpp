@@ -27,6 +27,11 @@ constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", make_zstd_decompressor};
 #else
 constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", nullptr};
 #endif
+#ifdef FLUVIAL_WITH_BLOSC
+constexpr Library blosc = {"blosc", "FLUVIAL_BLOSC", make_blosc_decompressor};
+#else
+constexpr Library blosc = {"blosc", "FLUVIAL_BLOSC", nullptr};
+#endif
 
 /// Null for a filter that needs none.
 const Library* library_of(Filter::Kind kind) {
@@ -37,6 +42,8 @@ const Library* library_of(Filter::Kind kind) {
             return &gzip;
         case Filter::Kind::Zstd:
             return &zstd;
+        case Filter::Kind::Blosc:
+            return &blosc;
         case Filter::Kind::Shuffle:
         case Filter::Kind::Fletcher32:
         case Filter::Kind::Crc32c:
@@ -52,6 +59,11 @@ bool compresses(Filter::Kind kind) {
     return library_of(kind) != nullptr;
 }
 
+std::string option_of(Filter::Kind kind) {
+    FLUVIAL_ASSERT(compresses(kind), "no compressor's filter");
+    return text("-D", library_of(kind)->option, "=ON");
+}
+
 bool is_built(Filter::Kind kind) {
     return !compresses(kind) || library_of(kind)->make != nullptr;
 }
@@ -62,7 +74,7 @@ std::unique_ptr<Decompressor> make_decompressor(Filter::Kind kind) {
     if (library.make == nullptr) {
         throw InvalidArgument(
             Problem{"chunks are encoded by a filter that this build of Fluvial leaves out",
-                    library.filter, "", text("Build Fluvial with -D", library.option, "=ON")});
+                    library.filter, "", "Build Fluvial with " + option_of(kind)});
     }
     return library.make();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The libraries that undo a compressor's filter. A build may leave them out (CMake's options
-/// FLUVIAL_DEFLATE and FLUVIAL_ZSTD).
+/// FLUVIAL_DEFLATE, FLUVIAL_ZSTD and FLUVIAL_BLOSC).
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,19 @@ class Decompressor {
 
 /// Whether it is the filter of a compressor, whose library undoes it.
 bool compresses(Filter::Kind kind);
+/// "-DFLUVIAL_DEFLATE=ON": what builds the library of a compressor's filter in.
+std::string option_of(Filter::Kind kind);
 /// Whether this build can undo the filter.
 bool is_built(Filter::Kind kind);
 
-/// A decompressor of Deflate, Gzip or Zstd. Throws InvalidArgument with the option of CMake when
-/// the build leaves it out.
+/// A decompressor of Deflate, Gzip, Zstd or Blosc. Throws InvalidArgument with the option of CMake
+/// when the build leaves it out.
 std::unique_ptr<Decompressor> make_decompressor(Filter::Kind kind);
 
-// deflate.cpp and zstd.cpp, where they are built.
+// deflate.cpp, zstd.cpp and blosc.cpp, where they are built.
 std::unique_ptr<Decompressor> make_deflate_decompressor();
 std::unique_ptr<Decompressor> make_gzip_decompressor();
 std::unique_ptr<Decompressor> make_zstd_decompressor();
+std::unique_ptr<Decompressor> make_blosc_decompressor();
 
 }  // namespace fluvial::store

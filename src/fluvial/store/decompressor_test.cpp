@@ -24,6 +24,11 @@ constexpr bool with_zstd = true;
 #else
 constexpr bool with_zstd = false;
 #endif
+#ifdef FLUVIAL_WITH_BLOSC
+constexpr bool with_blosc = true;
+#else
+constexpr bool with_blosc = false;
+#endif
 
 ChunkDecoder decoder_of(Filter::Kind kind) {
     return ChunkDecoder(Chunked{{4}, {{kind, 1}}, false, {}}, DType::UInt8);
@@ -37,6 +42,10 @@ constexpr std::array<std::uint8_t, 24> gzip_member = {
     0x4c, 0x4c, 0x04, 0x00, 0x45, 0xe5, 0x98, 0xad, 0x04, 0x00, 0x00, 0x00};
 constexpr std::array<std::uint8_t, 13> zstd_frame = {0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x04, 0x21,
                                                      0x00, 0x00, 0x61, 0x61, 0x61, 0x61};
+
+constexpr std::array<std::uint8_t, 20> blosc_buffer = {0x02, 0x01, 0x32, 0x01, 0x04, 0x00, 0x00,
+                                                       0x00, 0x04, 0x00, 0x00, 0x00, 0x14, 0x00,
+                                                       0x00, 0x00, 0x61, 0x61, 0x61, 0x61};
 
 template <class Stream>
 void check(Filter::Kind kind, bool built, const Stream& stream, const char* option) {
@@ -65,6 +74,7 @@ TEST_CASE("a filter whose library the build leaves out is refused by name") {
     check(Filter::Kind::Deflate, with_deflate, zlib_stream, "-DFLUVIAL_DEFLATE=ON");
     check(Filter::Kind::Gzip, with_deflate, gzip_member, "-DFLUVIAL_DEFLATE=ON");
     check(Filter::Kind::Zstd, with_zstd, zstd_frame, "-DFLUVIAL_ZSTD=ON");
+    check(Filter::Kind::Blosc, with_blosc, blosc_buffer, "-DFLUVIAL_BLOSC=ON");
 }
 
 TEST_CASE("filters without a library are always there") {

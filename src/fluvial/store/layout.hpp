@@ -23,7 +23,16 @@ struct Affine {
 /// How a chunk was encoded; decoding goes from the last filter to the first.
 struct Filter {
     /// Deflate is a stream of zlib; Transpose stands before all that sees bytes.
-    enum class Kind : std::uint8_t { Deflate, Shuffle, Fletcher32, Zstd, Gzip, Crc32c, Transpose };
+    enum class Kind : std::uint8_t {
+        Deflate,
+        Shuffle,
+        Fletcher32,
+        Zstd,
+        Gzip,
+        Blosc,
+        Crc32c,
+        Transpose
+    };
     Kind kind = Kind::Deflate;
     std::uint32_t element_bytes = 0;  ///< Shuffle only
     /// Transpose only: which axis of the chunk was stored as the first one, the second and so on.

@@ -19,6 +19,7 @@ struct Codec {
 constexpr Codec codecs2[] = {{"zlib", Filter::Kind::Deflate},
                              {"gzip", Filter::Kind::Gzip},
                              {"zstd", Filter::Kind::Zstd},
+                             {"blosc", Filter::Kind::Blosc},
                              {"shuffle", Filter::Kind::Shuffle}};
 constexpr Codec codecs3[] = {{"gzip", Filter::Kind::Gzip},
                              {"zstd", Filter::Kind::Zstd},
@@ -26,7 +27,8 @@ constexpr Codec codecs3[] = {{"gzip", Filter::Kind::Gzip},
                              {"numcodecs.zlib", Filter::Kind::Deflate},
                              {"numcodecs.gzip", Filter::Kind::Gzip},
                              {"numcodecs.zstd", Filter::Kind::Zstd},
-                             {"numcodecs.shuffle", Filter::Kind::Shuffle}};
+                             {"numcodecs.shuffle", Filter::Kind::Shuffle},
+                             {"blosc", Filter::Kind::Blosc}};
 
 template <std::size_t count>
 Filter filter_of(const std::string& name, const Json* options, const Codec (&codecs)[count]) {
@@ -40,11 +42,8 @@ Filter filter_of(const std::string& name, const Json* options, const Codec (&cod
         throw UnsupportedZarr("codec '" + name + "'", allowed);
     }
     if (!is_built(found->kind)) {
-        try {
-            make_decompressor(found->kind);  // which says how to build it
-        } catch (const InvalidArgument& error) {
-            throw UnsupportedZarr(error);
-        }
+        throw UnsupportedZarr("codec '" + name + "', which this build of Fluvial leaves out",
+                              option_of(found->kind));
     }
     Filter filter{found->kind};
     if (found->kind == Filter::Kind::Shuffle) {

@@ -16,8 +16,6 @@ class UnsupportedZarr final : public InvalidArgument {
         : InvalidArgument(Problem{"C++ does not read it", seen, allowed,
                                   "Python does, where zarr's library does: fluvial.open, or "
                                   "`fluvial pipe` makes a copy for C++"}) {}
-    /// What this build leaves out.
-    explicit UnsupportedZarr(const InvalidArgument& error) : InvalidArgument(error.what()) {}
 };
 
 }  // namespace fluvial::store
