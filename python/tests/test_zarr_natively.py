@@ -192,8 +192,46 @@ def test_blosc(tmp_path, version, inner, shuffle):
     whole = chunk.read_bytes()
     for broken in (b"", whole[:9], whole[:-1], whole + b"x", b"\2" * len(whole)):
         chunk.write_bytes(broken)
-        with pytest.raises(_core.DamagedFile, match=r"filter blosc.*a buffer of blosc of 3200"):
+        with pytest.raises(_core.DamagedFile, match=r"\(filter blosc\): got"):
             file.dataset("data").read([20, 40], [20, 40])
+
+
+@pytest.mark.parametrize("location", ["start", "end"])
+@pytest.mark.parametrize("codec", [None, zarr.codecs.ZstdCodec(), zarr.codecs.GzipCodec()])
+def test_shards(tmp_path, location, codec):
+    random = np.random.default_rng(SEED)
+    values = random.integers(0, 99, (13, 20, 7)).astype("i2")
+    values[4:8, 5:10] = 0  # these chunks are left out of their shard
+    how = {"compressors": codec, "config": {"write_empty_chunks": False}}
+    array = zarr.create_array(
+        tmp_path / "s.zarr",
+        data=values,
+        chunks=(2, 5, 7),
+        shards={"shape": (4, 10, 14), "index_location": location},
+        **how,
+    )
+    file = check(tmp_path / "s.zarr")
+    dataset = file.dataset("data")
+    assert dataset.layout["chunk"] == (2, 5, 7)
+    assert not dataset.is_stored([4, 5, 0], [4, 5, 7])
+    assert dataset.is_stored([8, 5, 0], [4, 5, 7])
+    shard = tmp_path / "s.zarr" / array.metadata.encode_chunk_key((2, 1, 0))
+    whole = shard.read_bytes()
+    index = 16 * 8 + 4
+    at = 0 if location == "start" else len(whole) - index
+    changed = bytes([*whole[:at], whole[at] ^ 1, *whole[at + 1 :]])
+    for broken in (b"", whole[:100], whole[:-1], changed):
+        shard.write_bytes(broken)
+        damaged = _core.open_file(str(tmp_path / "s.zarr")).dataset("data")
+        with pytest.raises(_core.DamagedFile, match=r"chunk \(\d, \d, 0\) of 'data'.*c/2/1/0'"):
+            damaged.read([8, 10, 0], [4, 10, 7])
+    shard.unlink()
+    assert (
+        not _core.open_file(str(tmp_path / "s.zarr"))
+        .dataset("data")
+        .read([8, 10, 0], [4, 10, 7])
+        .any()
+    )
 
 
 @pytest.mark.parametrize("consolidated", [False, True])

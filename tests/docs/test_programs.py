@@ -293,7 +293,7 @@ def test_figure_6_in_c_and_cpp(build, launcher, temperatures):
     assert "'none'" in said and "temperature" in said
 
 
-@pytest.fixture(params=["v2", "v2 big endian", "v3", "v3 of gzip"])
+@pytest.fixture(params=["v2", "v2 big endian", "v3", "v3 of gzip", "v3 in shards"])
 def stores(request, tmp_path, temperatures):
     """The same numbers as the file's, written by Zarr's own library in a group of a group."""
     with netCDF4.Dataset(temperatures[0]) as file:
@@ -303,6 +303,7 @@ def stores(request, tmp_path, temperatures):
         "v2 big endian": {"compressors": numcodecs.Zlib()},
         "v3": {"chunk_key_encoding": {"name": "v2", "separator": "/"}},
         "v3 of gzip": {"compressors": [zarr.codecs.GzipCodec(), zarr.codecs.Crc32cCodec()]},
+        "v3 in shards": {"shards": (8, 12, 10)},
     }[request.param]
     root = zarr.create_group(tmp_path / "t.zarr", zarr_format=int(request.param[1]))
     group = root.create_group("climate").create_group("air")

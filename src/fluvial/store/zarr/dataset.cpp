@@ -2,11 +2,13 @@
 #include "fluvial/store/zarr/dataset.hpp"
 
 #include <cerrno>
+#include <optional>
 
 #include <sys/stat.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/describe/index_walk.hpp"
+#include "fluvial/store/zarr/shard_indices.hpp"
 
 namespace fluvial::store {
 namespace {
@@ -20,13 +22,19 @@ class ZarrDataset final : public Dataset {
           bytes_(InputFile::without_bytes(store)),
           chunk_bytes_(static_cast<std::uint64_t>(volume_of(array.layout.chunk)) *
                        size_of(array.description.dtype)),
-          filtered_(!array.layout.filters.empty()) {}
+          filtered_(!array.layout.filters.empty()) {
+        if (array.shards) {
+            indices_.emplace(*array.shards);
+        }
+    }
 
     const InputFile& bytes() const override { return bytes_; }
     StoredChunk locate(const Coordinates& chunk) const override;
     bool is_stored(const Region& region) const override;
 
   private:
+    StoredChunk in_own_file(const Coordinates& chunk) const;
+    StoredChunk in_shard(const Coordinates& chunk) const;
     /// Throws DamagedFile where a file cannot be that of a chunk, before memory is taken for it.
     void check_size(std::uint64_t bytes, const Coordinates& chunk, const std::string& file) const;
 
@@ -35,9 +43,30 @@ class ZarrDataset final : public Dataset {
     InputFile bytes_;
     std::uint64_t chunk_bytes_;
     bool filtered_;
+    std::optional<ZarrShardIndices> indices_ = {};
 };
 
 StoredChunk ZarrDataset::locate(const Coordinates& chunk) const {
+    StoredChunk place = indices_ ? in_shard(chunk) : in_own_file(chunk);
+    if (place.stored) {
+        check_size(place.bytes, chunk, place.file);
+    }
+    return place;
+}
+
+StoredChunk ZarrDataset::in_shard(const Coordinates& chunk) const {
+    const Coordinates& chunks = indices_->shards().chunks;
+    Coordinates shard = chunk, inside = chunk;
+    for (int axis = 0; axis < chunk.size(); ++axis) {
+        shard[axis] /= chunks[axis];
+        inside[axis] %= chunks[axis];
+    }
+    return indices_->find(folder_ + "/" + keys_.of(shard),
+                          static_cast<std::uint64_t>(linear_index(inside, chunks)),
+                          text("chunk ", chunk, " of '", name(), "'"));
+}
+
+StoredChunk ZarrDataset::in_own_file(const Coordinates& chunk) const {
     std::string file = folder_ + "/" + keys_.of(chunk);
     struct stat facts{};
     if (::stat(file.c_str(), &facts) != 0) {
@@ -51,9 +80,7 @@ StoredChunk ZarrDataset::locate(const Coordinates& chunk) const {
                                   "'" + file + "'", "a regular file",
                                   "Copy or write the array again"});
     }
-    const auto bytes = static_cast<std::uint64_t>(facts.st_size);
-    check_size(bytes, chunk, file);
-    StoredChunk place(BytesOfFile{0, bytes});
+    StoredChunk place(BytesOfFile{0, static_cast<std::uint64_t>(facts.st_size)});
     place.file = std::move(file);
     return place;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An array of Zarr, each of whose chunks has a file of its own.
+/// An array of Zarr: a file for each chunk, or for each shard of several.
 #pragma once
 
 #include <memory>

@@ -160,6 +160,7 @@ TEST_CASE("what this reader does not have is refused by name, with the way to re
     const Case cases3[] = {
         {R"({"name": "bytes")", R"({"name": "sharding_indexed"}, {"name": "bytes")",
          "codec 'sharding_indexed'"},
+        {R"({"name": "bytes")", R"({"name": "vlen-utf8"}, {"name": "bytes")", "codec 'vlen-utf8'"},
         {R"("name": "regular")", R"("name": "rectilinear")", "chunk_grid 'rectilinear'"},
         {R"("name": "default")", R"("name": "fanout")", "chunk_key_encoding 'fanout'"},
         {R"("fill_value")", R"("storage_transformers": [{"name": "a"}], "fill_value")",

@@ -200,7 +200,14 @@ ZarrArray zarr3_array(const std::string& name, const Json& array) {
     const Json& chunk = chunk_shape_of(member(array, "chunk_grid"));
     ZarrArray found = array_of(name, element, shape, extents_of(chunk, "chunk_shape", 1),
                                member(array, "fill_value"));
-    const ZarrCodecs codecs = zarr3_codecs(member(array, "codecs"), shape.size(), *element.dtype);
+    const Json* chain = &member(array, "codecs");
+    if (const Json* const sharding = sharding_of(*chain)) {
+        const Coordinates shard = found.layout.chunk;
+        found.layout.chunk = extents_of(member(*sharding, "chunk_shape"), "chunk_shape", 1);
+        found.shards = shards_of(*sharding, shard, found.layout.chunk);
+        chain = &member(*sharding, "codecs");
+    }
+    const ZarrCodecs codecs = zarr3_codecs(*chain, shape.size(), *element.dtype);
     found.layout.filters = codecs.filters;
     set_byte_order(codecs.big_endian, found);
     found.keys = keys_of(member(array, "chunk_key_encoding"));

@@ -2,16 +2,18 @@
 /// What the metadata of one array of Zarr say, of either version.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fluvial/base/json.hpp"
 #include "fluvial/describe/dataset.hpp"
 #include "fluvial/store/layout.hpp"
+#include "fluvial/store/zarr/sharding.hpp"
 
 namespace fluvial::store {
 
-/// How the path of a chunk below its array is made of its place in the grid.
+/// How the path of a chunk, or of a shard, below its array is made of its place in the grid.
 struct ZarrChunkKeys {
     bool prefixed = false;  ///< "c/1/0", or "c" of a scalar; otherwise "1/0", and "0"
     char separator = '.';
@@ -23,6 +25,7 @@ struct ZarrArray {
     DatasetDescription description;
     Chunked layout;
     ZarrChunkKeys keys;
+    std::optional<ZarrShards> shards = {};  ///< whose files they are; none: each chunk has its own
     std::string no_numbers = {};  ///< of what data type it is that Fluvial has not; then nothing
                                   ///< else is said
 };
