@@ -167,6 +167,28 @@ TEST_CASE("steps of Zarr are its records, as those of netCDF") {
     }
 }
 
+TEST_CASE("a folder for each step by its number") {
+    const World world;
+    const ZarrFixture folder(3);
+    for (const int number : {7, 12}) {
+        const std::string name = text("t", number, ".zarr");
+        folder.array(name + "/u", {.shape = {4}, .chunk = {3}, .dimensions = {"x"}},
+                     [&](Index at) { return static_cast<double>(at + number); });
+        folder.group(name);
+    }
+    const Inside inside(folder.path());
+    Series series("t%T.zarr", world.comm);
+    CHECK(series.size() == 2);
+    for (const int number : {7, 12}) {
+        const auto step = series.next();
+        REQUIRE(step);
+        CHECK(step->index() == static_cast<std::uint64_t>(number));
+        const auto reduced = step->variable("u").reduce({"sum"}, {}, world.comm);
+        CHECK(reduced.results.at("sum").at("value").as<double>()[0] == 6 + 4 * number);
+    }
+    CHECK_FALSE(series.next());
+}
+
 TEST_CASE("chunks without a codec that are longer than a read") {
     World world;
     const Elements elements = random_elements({6, 40, 70}, world.random);
