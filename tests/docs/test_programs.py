@@ -204,6 +204,21 @@ def test_c_writer_and_reader(build, launcher, tmp_path):
     assert failed.returncode != 0 and "none.h5" in failed.stderr
 
 
+@pytest.mark.any_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["followed.zarr", "followed%T.zarr"])
+def test_cpp_follows_zarr_that_python_writes(build, launcher, tmp_path, name):
+    follower = [str(build("03_cpp_writer_and_reader") / "follower"), str(tmp_path / name)]
+    with launcher.start(2, follower, timeout=60, stdout=subprocess.PIPE) as job:
+        with fl.open(str(tmp_path / name), "w") as series:
+            for index in range(4):
+                with series.step() as step:
+                    step.put("meshes/T", np.arange(12.0).reshape(3, 4) + index)
+                printed = job.process.stdout.readline().decode()
+                assert printed == f"step {index}: mean {5.5 + index}, max {11 + index}\n"
+        assert job.wait() == 0
+
+
 def check_climate(program, launcher, path):
     """What C++ ranks write as netCDF is what programs for climate data expect."""
     growing = path.suffix == ".nc"  # one file of netCDF-4 is read when it is closed
