@@ -2,7 +2,7 @@
 /// A series of steps, whether they come from a stream or lie in files: one call opens either, and
 /// what is done with a step is the same.
 ///
-///     Series series("run.h5", comm);              // or "data%T.h5", "run.nc", or a stream: "melt"
+///     Series series("run.h5", comm);  // or "data%T.h5", "run.nc", "run.zarr", or a stream: "melt"
 ///     while (const auto step = series.next()) {
 ///         const Variable e = step->variable("meshes/E/x");
 ///         e.where(Comparison::Greater, 0).reduce({"mean", "max"}, {}, comm);
@@ -36,9 +36,9 @@ namespace fluvial::scan {
 class FollowedFiles;
 
 struct SeriesOptions {
-    /// "stage" for streams; "hdf5", "netcdf" or "raw" for files of it. Empty: FLUVIAL_ENGINE, or
-    /// else as the name says: files where one of this name exists, or it has the suffix of a
-    /// format, a "/" or a "%".
+    /// "stage" for streams; "hdf5", "netcdf", "zarr" or "raw" for files of it. Empty:
+    /// FLUVIAL_ENGINE, or else as the name says: files where one of this name exists, or it has the
+    /// suffix of a format, a "/" or a "%".
     std::string engine{};
     /// Files that are still being written: next() waits for steps, until their writer has closed
     /// them. Without effect on streams, which are always followed.

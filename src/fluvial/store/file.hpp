@@ -6,9 +6,9 @@
 ///     t->shape(), t->attributes(), t->layout()
 ///     t->read(region, view);                                  // any region, native byte order
 ///
-/// A format is one file beside this one and one line in formats.cpp. All must agree with their own
-/// library, for the whole and for any part (format_conformance.hpp). Objects are immutable: any
-/// number of threads may use them.
+/// A format is one file or folder beside this one and one line in formats.cpp. All must agree with
+/// their own library, for the whole and for any part (format_conformance.hpp). Objects are
+/// immutable: any number of threads may use them.
 #pragma once
 
 #include <map>
