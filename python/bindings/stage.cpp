@@ -18,6 +18,7 @@
 #include "compute.hpp"
 #include "distribute.hpp"
 #include "fluvial/base/fork.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
 #include "fluvial/stage/share.hpp"
@@ -65,7 +66,11 @@ class CommReader {
                const stage::ReaderOptions& options)
         : comm_(to_comm(handle)), reader_([&] {
               try {
-                  return Reader(name, comm_, options);
+                  Reader reader(name, comm_, options);
+                  if (!comm_.serial()) {
+                      move::RankWatch::of(comm_);  // from here on a rank that dies is noticed
+                  }
+                  return reader;
               } catch (...) {
                   comm_.close();
                   throw;
@@ -99,7 +104,8 @@ class CommReader {
         }
         // A serial reader's threads take no turns, and ask no other rank.
         if (places_.empty() && !comm_.serial()) {
-            places_ = stage::places_of(comm_);
+            const auto task = move::watched(comm_, step.stall_timeout_s(), "the series");
+            places_ = task.during([&] { return stage::places_of(comm_); });
         }
         const auto complete = [&] {
             stage::ShareRequest wanted = prepare();

@@ -108,7 +108,24 @@ def stream():
     return told_by(result)
 
 
+def live(use):
+    """The steps of a stream, which the first rank writes, are used by all ranks together."""
+    where = {"directory": path.parent}
+    if comm.rank == 0:
+        writer = fl.open("live", "w", readers=0, queue_steps=4, **where)
+        for _ in range(2):
+            with writer.step() as step:
+                step.put("x", np.arange(1000.0))
+    comm.Barrier()
+    series = fl.open("live", comm=comm, **where)
+    use(series.next()["x"])
+    die_if_chosen()
+    return told_by(lambda: use(series.next()["x"]))
+
+
 works = {
+    "live, reduced": lambda: live(lambda x: x.reduce("sum")),
+    "live, shared out": lambda: live(lambda x: x.mine("hyperslabs")),
     "stream": stream,
     "scan": scan,
     "write": write,

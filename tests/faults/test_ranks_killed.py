@@ -20,7 +20,7 @@ RANKS = 4
 @pytest.mark.parametrize(
     "work",
     [
-        *("scan", "write", "write, compressed"),
+        *("scan", "live, reduced", "live, shared out", "write", "write, compressed"),
         *("write, shared out", "write on, shared out", "write on, by two"),
         *("write on, others stopped", "stream"),
     ],

@@ -68,7 +68,9 @@ TEST_CASE("windows cover a box, whatever its shape") {
         {{100}, {{0}, {100}}},
         {{100}, {{0}, {0}}},
     };
-    for (const auto& [extent, region] : cases) {
+    for (const auto& one : cases) {
+        const Region& region = one.second;
+        const Coordinates& extent = one.first;
         CAPTURE(region);
         const RemoteBox box = box_of(extent, region, memory);
         check_covers(cut(box), box);

@@ -19,6 +19,10 @@ const Attributes& ReadStep::attributes() const {
     return source_->description.attributes;
 }
 
+double ReadStep::stall_timeout_s() const {
+    return source_->stall_timeout_s;
+}
+
 std::uint64_t ReadStep::skipped() const {
     return source_->skipped;
 }
@@ -160,6 +164,7 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
     source->description = std::move(step->description);
     source->form = std::move(step->form);
     source->index = step->index;
+    source->stall_timeout_s = options.stall_timeout_s;
     counters->steps_from_disk += step->from_disk ? 1 : 0;
     // Where steps are shared out, one of another job that died may come late.
     source->skipped = any_read && source->index > next_index ? source->index - next_index : 0;

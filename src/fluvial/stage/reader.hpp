@@ -111,6 +111,8 @@ class ReadStep {
   public:
     std::uint64_t index() const;
     const Attributes& attributes() const;
+    /// How long a peer may give no heartbeat, as the reader was opened.
+    double stall_timeout_s() const;
     /// Steps between the previous one that this reader got and this one.
     std::uint64_t skipped() const;
     std::vector<std::string> names() const;

@@ -39,6 +39,7 @@ struct StagedDataset::Source {
     std::shared_ptr<StepForm> form;  ///< to which the description is given back; may be none
     std::uint64_t index = 0;
     std::uint64_t skipped = 0;
+    double stall_timeout_s = 0;  ///< of the reader
     std::shared_ptr<ReadCounters> counters;
 
     void open(std::shared_ptr<StepAccess> access) { access_ = std::move(access); }

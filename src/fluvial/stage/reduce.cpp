@@ -9,6 +9,7 @@
 #include "fluvial/compute/merge_states.hpp"
 #include "fluvial/compute/selected_coordinates.hpp"
 #include "fluvial/describe/index_walk.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/tree_merge.hpp"
 #include "fluvial/stage/assemble.hpp"
@@ -203,19 +204,22 @@ class Run {
 std::map<std::string, compute::Result> reduce(const ReadStep& step,
                                               const std::function<ReduceRequest()>& prepare,
                                               const mpi::Comm& comm) {
-    std::optional<Run> run;
-    const auto absorb = [&] {
-        run.emplace(step, prepare());
-        if (!run->only_agrees()) {
-            run->absorb_part(comm);
+    const move::WatchedTask task = move::watched(comm, step.stall_timeout_s(), "the series");
+    return task.during([&]() -> std::map<std::string, compute::Result> {
+        std::optional<Run> run;
+        const auto absorb = [&] {
+            run.emplace(step, prepare());
+            if (!run->only_agrees()) {
+                run->absorb_part(comm);
+            }
+        };
+        mpi::agree_on(comm, absorb, [&](Terms& terms) { run->add_terms(terms); });
+        if (run->only_agrees()) {
+            return {};
         }
-    };
-    mpi::agree_on(comm, absorb, [&](Terms& terms) { run->add_terms(terms); });
-    if (run->only_agrees()) {
-        return {};
-    }
-    run->merge_over(comm);
-    return run->finish();
+        run->merge_over(comm);
+        return run->finish();
+    });
 }
 
 std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,

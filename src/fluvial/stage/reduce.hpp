@@ -32,7 +32,10 @@ struct ReduceRequest : compute::Request {
 /// partials travel, log2(ranks) messages deep. Coordinates in results are global. Throws what
 /// StagedDataset::read and the operators throw, and InvalidArgument on all ranks where these differ
 /// in the step, datasets, operators, selection, axes, weights or mask. Of weights and mask up to
-/// 1024 elements are compared; those of a rank's own part count.
+/// 1024 elements are compared; those of a rank's own part count. A rank that has died is a PeerLost
+/// on the others, and one that is stopped for longer than the reader's stall_timeout (at least 2 s)
+/// a PeerStalled; the ranks of `comm` get to know each other in its first reduction, in which that
+/// is not noticed yet.
 std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
                                               const mpi::Comm& comm);
 /// The same; what `prepare` throws on one rank is thrown on all.

@@ -3,6 +3,7 @@
 
 #include "fluvial/base/hash.hpp"
 #include "fluvial/base/terms.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stage/contact.hpp"
 
@@ -59,7 +60,7 @@ std::map<std::string, std::vector<distribute::Piece>> share_of(
             digests.push_back(share.digest);
         }
     };
-    mpi::agree_on(comm, validate, [&](Terms& terms) {
+    const auto add_terms = [&](Terms& terms) {
         terms.add("the step that they share", exact(static_cast<std::int64_t>(step.index())),
                   "Share the same step on every rank");
         terms.add("the number of datasets that they share",
@@ -74,7 +75,9 @@ std::map<std::string, std::vector<distribute::Piece>> share_of(
                       "Leave out of your own strategy what differs by rank, by chance or by the "
                       "order of a set");
         }
-    });
+    };
+    const move::WatchedTask task = move::watched(comm, step.stall_timeout_s(), "the series");
+    task.during([&] { mpi::agree_on(comm, validate, add_terms); });
     return mine;
 }
 

@@ -27,7 +27,7 @@ struct ShareRequest {
 /// each element once, but for what the strategy discards. Collective over `comm`: the ranks compare
 /// step, datasets and strategy, and each computes the same distribution. One allreduce; no data.
 /// What `prepare` or the strategy throws on one rank is thrown on all, and InvalidArgument where
-/// the ranks differ.
+/// the ranks differ. Ranks that do not run are errors as of reduce().
 std::map<std::string, std::vector<distribute::Piece>> share_of(
     const ReadStep& step, const std::function<ShareRequest()>& prepare, const mpi::Comm& comm);
 
