@@ -126,7 +126,8 @@ def describe(
             max(1, view.groups.labels.size),
         ),
     }
-    frame = _frame(files, view, names[0], reduced, name, _unseen(files, reduced, operators))
+    unseen = _unseen(files, names[0], reduced, operators)
+    frame = _frame(files, view, names[0], reduced, name, unseen)
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)
 
 
@@ -245,15 +246,22 @@ def _has_empty_group(view: View) -> bool:
 
 
 def _unseen(
-    files: JoinedFiles, reduced: tuple[str, ...], operators: Mapping[str, Resolved]
+    files: JoinedFiles,
+    dataset: str,
+    reduced: tuple[str, ...],
+    operators: Mapping[str, Resolved],
 ) -> tuple[str, ...]:
     """Return dimensions whose coordinates no result has.
 
     Those that are reduced, unless an operator tells where along them something lies. Of several
-    files all coordinates are read, to see that they agree.
+    files all coordinates but the joined one are read, to see that they agree.
     """
-    located = any(isinstance(innermost(o), ArgMin | TopK) for o in operators.values())
-    return () if located or len(files.paths) > 1 else reduced
+    if any(isinstance(innermost(o), ArgMin | TopK) for o in operators.values()):
+        return ()
+    if (along := files.joined_dimension) is None:
+        return reduced
+    axis = files.axis_of(dataset, along)
+    return tuple(d for d in reduced if axis is not None and d == files.dims_of(dataset)[axis])
 
 
 def _frame(

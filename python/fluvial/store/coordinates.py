@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from .. import _core
-from .._core import InvalidArgument
+from .joined_coordinates import check_same, join
 
 Parts = Sequence[_core.FileDataset]
 
@@ -22,6 +23,12 @@ _PLAIN_UNITS = {
     *("", "1", "m", "km", "Pa", "hPa", "mbar", "millibar", "K", "level", "degree", "degrees"),
     *("degrees_north", "degrees_east", "degree_north", "degree_east", "degreesN", "degreesE"),
 }
+
+_OF_CFTIME: dict[str, Any] = (
+    {"decode_times": xr.coders.CFDatetimeCoder(use_cftime=True)}
+    if hasattr(xr, "coders")  # since xarray 2025.1
+    else {"use_cftime": True}
+)
 
 
 def whole(dataset: _core.FileDataset) -> np.ndarray:
@@ -135,19 +142,12 @@ class CoordinateVariables:
         return self._known[name]
 
     def _joined(self, name: str, parts: Parts, dims: tuple[str, ...]) -> xr.Variable:
-        decoded = [_decode(part, dims) if self._decode else _raw(part, dims) for part in parts]
-        if len(parts) == 1:
-            for other in self._everywhere(name)[1:]:
-                if not np.array_equal(whole(other), whole(parts[0])):
-                    raise InvalidArgument(
-                        f"the files differ in coordinate '{name}': got other values in "
-                        f"{other.path!r}; allowed: those of {parts[0].path!r}. "
-                        "Open files of one grid together."
-                    )
-            return decoded[0]
-        first = decoded[0]
-        values = np.concatenate([part.values for part in decoded])
-        return xr.Variable(dims, values, first.attrs, first.encoding)
+        def decode(part: _core.FileDataset, as_cftime: bool) -> xr.Variable:
+            return _decode(part, dims, as_cftime) if self._decode else _raw(part, dims)
+
+        if len(parts) > 1:
+            return join(parts, decode, check=self._decode)
+        return check_same([parts[0], *self._everywhere(name)[1:]], decode)
 
 
 def are_times(labels: xr.Variable) -> bool:
@@ -205,7 +205,8 @@ def _is_plain(attributes: Mapping[Hashable, object]) -> bool:
     return _DECODED.isdisjoint(attributes) and isinstance(units, str) and units in _PLAIN_UNITS
 
 
-def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
+def _decode(dataset: _core.FileDataset, dims: tuple[str, ...], as_cftime: bool) -> xr.Variable:
+    """Decode as xarray does; with `as_cftime`, dates that datetime64 could hold are of cftime."""
     raw = _raw(dataset, dims)
     if _is_plain(raw.attrs):
         return raw
@@ -213,13 +214,15 @@ def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", xr.SerializationWarning)
-            decoded = xr.conventions.decode_cf_variable(name, raw)
+            how = _OF_CFTIME if as_cftime else {}
+            decoded = xr.conventions.decode_cf_variable(name, raw, **how)
+            values = decoded.values  # which are decoded not before this
     except (ValueError, OverflowError, TypeError) as error:
         warnings.warn(
             f"'{dataset.name}' is taken as plain numbers: {error}", UserWarning, stacklevel=2
         )
         return raw
-    decoded = xr.Variable(dims, decoded.values, decoded.attrs)
+    decoded = xr.Variable(dims, values, decoded.attrs)
     for key in ("units", "calendar"):
         if key in raw.attrs and key not in decoded.attrs:
             decoded.encoding[key] = raw.attrs[key]

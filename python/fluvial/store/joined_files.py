@@ -274,8 +274,8 @@ class JoinedFiles:
         if along is None or self._order_is_known:
             return
         self._order_is_known = True
-        # What is damaged is said where it is wanted; dates of several calendars have no order.
-        with contextlib.suppress(_core.Error, TypeError):
+        # What is damaged is said where it is wanted, and so is what counts in other calendars.
+        with contextlib.suppress(_core.Error):
             labels = self._variables.of_dim(name, along.rpartition("/")[2])
             lengths = [part.shape[0] for part in self.parts_of(name)]
             if labels is not None and labels.size == sum(lengths) and are_times(labels):
