@@ -116,7 +116,7 @@ JoinedFiles::Parts JoinedFiles::find_parts(const std::string& name) const {
         for (std::size_t i = 1; i < files_.size(); ++i) {
             parts.push_back(files_[i]->dataset(name));
         }
-        joined_shape({parts, {}});  // which refuses what does not fit
+        shape_of_all(parts);  // which refuses what does not fit
     } else if (!dimension_->empty() && axis_along(first(), *parts.front(), *dimension_)) {
         throw InvalidArgument(
             Problem{text("'", name, "' of '", first().path(), "' cannot be joined"),

@@ -40,8 +40,8 @@ class JoinedFiles {
     /// with its group. None of a single file, and of files without dimensions.
     const std::optional<std::string>& dimension() const { return dimension_; }
     /// A dataset of each file where it begins with that dimension; else that of the first file
-    /// alone. Local. Throws what File::dataset throws, and InvalidArgument when the files do not
-    /// fit.
+    /// alone. Their dtypes may differ: as coordinates all are float64. Local. Throws what
+    /// File::dataset throws, and InvalidArgument when the files do not fit.
     const Parts& parts_of(const std::string& name) const;
     /// The values of a 1-D dataset of all files, as joined_values() has them. Local, blocking.
     /// Throws InvalidArgument for units that do not fit, and for a dataset that is not joined and

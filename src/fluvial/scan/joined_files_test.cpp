@@ -239,6 +239,21 @@ TEST_CASE("files that do not fit are refused by name, on every rank") {
                          InvalidArgument);
 }
 
+TEST_CASE("times may be of another type in each file, what is reduced or read may not") {
+    Ranks world;
+    ClassicFixture second = climate(2, "days since 2000-02-01");
+    second.variables[0].type = ClassicType::Int;
+    const Paths files = write({climate(2), second});
+    const Variable t = Variable::open(files, "t");
+    const Reduced kept = t.reduce({"mean"}, {"lat", "lon"}, world.comm);
+    CHECK(kept.coordinates.at("time") == std::vector<double>{0, 7, 31, 38});
+    CHECK(t.sel("time", 7, 31).shape()[0] == 2);
+    CHECK_THROWS_WITH_AS(Variable::open(files, "time"),
+                         doctest::Contains("got int32(2,); allowed: float64(2,)"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(Series(files, world.comm).at(3).read("time"),
+                         doctest::Contains("cannot join 'time'"), InvalidArgument);
+}
+
 TEST_CASE("what is wrong with the files of one rank is an error on all") {
     Ranks world;
     ClassicFixture second = climate(2, "days since 2000-03-01");

@@ -39,6 +39,15 @@ Coordinates box_extent(const Coordinates& step, const Coordinates& count, Index 
     return extent;
 }
 
+[[noreturn]] void refuse_to_join(const store::Dataset& part, const store::Dataset& first) {
+    throw InvalidArgument(
+        Problem{text("cannot join '", part.name(), "' of '", part.bytes().path(), "'"),
+                text(name_of(part.dtype()), part.shape()),
+                text(name_of(first.dtype()), first.shape(), " but for the first axis, as in '",
+                     first.bytes().path(), "'"),
+                ""});
+}
+
 }  // namespace
 
 Packing pack(const Coordinates& step, const Coordinates& extent, Index element_bytes,
@@ -75,29 +84,34 @@ Coordinates chunk_of(const store::Layout& layout) {
     return library != nullptr ? library->granule : Coordinates();
 }
 
-Coordinates joined_shape(const Input& input) {
-    if (input.parts.empty()) {
-        throw InvalidArgument(
-            Problem{"an input of a scan is empty", "no dataset", "at least one", ""});
-    }
-    const store::Dataset& first = *input.parts.front();
+Coordinates shape_of_all(const std::vector<DatasetPtr>& parts) {
+    const store::Dataset& first = *parts.front();
     Coordinates shape = first.shape();
-    for (std::size_t i = 1; i < input.parts.size(); ++i) {
-        const store::Dataset& part = *input.parts[i];
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        const store::Dataset& part = *parts[i];
         Coordinates same = part.shape();
         const bool joins = !shape.empty() && same.size() == shape.size();
         if (joins) {
             same[0] = shape[0];
         }
-        if (!joins || !(same == shape) || part.dtype() != first.dtype()) {
-            throw InvalidArgument(
-                Problem{text("cannot join '", part.name(), "' of '", part.bytes().path(), "'"),
-                        text(name_of(part.dtype()), part.shape()),
-                        text(name_of(first.dtype()), first.shape(),
-                             " but for the first axis, as in '", first.bytes().path(), "'"),
-                        ""});
+        if (!joins || !(same == shape)) {
+            refuse_to_join(part, first);
         }
         shape[0] += part.shape()[0];
+    }
+    return shape;
+}
+
+Coordinates joined_shape(const Input& input) {
+    if (input.parts.empty()) {
+        throw InvalidArgument(
+            Problem{"an input of a scan is empty", "no dataset", "at least one", ""});
+    }
+    const Coordinates shape = shape_of_all(input.parts);
+    for (const DatasetPtr& part : input.parts) {
+        if (part->dtype() != input.parts.front()->dtype()) {
+            refuse_to_join(*part, *input.parts.front());
+        }
     }
     return shape;
 }

@@ -85,8 +85,12 @@ class UnitGrid {
 /// Extents of the chunks (or what is best read together); empty where there are none.
 Coordinates chunk_of(const store::Layout& layout);
 
+/// Of all parts together, at least one, whatever their dtypes. Throws InvalidArgument where the
+/// shape of one does not fit the first.
+Coordinates shape_of_all(const std::vector<DatasetPtr>& parts);
+
 /// Of all parts together. Throws InvalidArgument where there are none, or one does not fit the
-/// first.
+/// first in shape or dtype.
 Coordinates joined_shape(const Input& input);
 
 /// Where each part begins along axis 0, and the end. Scalars are one part at 0.

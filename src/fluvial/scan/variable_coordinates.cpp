@@ -30,7 +30,7 @@ std::optional<std::string> Variable::coordinate_of(int axis) const {
         const std::string name = group.empty() ? dimension : group + "/" + dimension;
         if (std::find(names.begin(), names.end(), name) != names.end() &&
             files_->parts_of(name).front()->shape() == extent &&
-            joined_shape({files_->parts_of(name), {}})[0] == joined_shape({parts_, {}})[axis]) {
+            shape_of_all(files_->parts_of(name))[0] == joined_shape({parts_, {}})[axis]) {
             return name;
         }
     } while (!group.empty());
