@@ -21,10 +21,10 @@ from ..base.messages import listed
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
 from ..describe.engines import kind_of_folder, refuse_what_is_no_file
-from ..describe.storage_attributes import DECODING
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
 from .coordinates import CoordinateVariables, are_times, not_in_order, typed
+from .stored_alike import check_same_axes, check_stored_alike
 from .zarr_file import open_zarr
 
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -204,7 +204,9 @@ class JoinedFiles:
                     f"'{along}', along which the files are joined, as the first. Open the files "
                     "one by one"
                 )
-            known[name] = [part.dataset(name) for part in (parts if joined else parts[:1])]
+            found = [part.dataset(name) for part in (parts if joined else parts[:1])]
+            check_same_axes(name, found)
+            known[name] = found
         return known[name]
 
     def dims_of(self, name: str) -> list[str]:
@@ -260,7 +262,7 @@ class JoinedFiles:
             self._warned.add(name)
             for text in found:
                 warnings.warn(text, UserWarning, stacklevel=5)
-            _check_alike(name, parts)
+            check_stored_alike(name, parts)
         if decode == "xarray":
             decoding.forget_valid_range()
         return decoding
@@ -383,19 +385,3 @@ class _Iteration(JoinedFiles):
 
 def _open_iteration(files: JoinedFiles, number: int) -> JoinedFiles:
     return dict(files.iterations())[number]
-
-
-def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:
-    """Refuse files that pack one dataset in different ways."""
-    first = parts[0].attributes
-    for part in parts[1:]:
-        mine = part.attributes
-        for key in DECODING:
-            said, expected = mine.get(key, np.nan), first.get(key, np.nan)
-            both_nan = said != said and expected != expected  # NaN is missing, said or not
-            if said != expected and not both_nan:
-                raise InvalidArgument(
-                    f"the files store '{name}' differently: got {key} = {mine.get(key)!r} in "
-                    f"{part.path!r}; allowed: {first.get(key)!r} as in {parts[0].path!r}. "
-                    "Reduce each file by itself and merge the results."
-                )

@@ -6,6 +6,7 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/nearest_name.hpp"
 #include "fluvial/base/terms.hpp"
 #include "fluvial/scan/coordinate_values.hpp"
 #include "fluvial/scan/record_axis.hpp"
@@ -21,6 +22,20 @@ std::vector<JoinedFiles::FilePtr> open_all(const store::FileNames& names) {
         files.push_back(store::open_file(path));
     }
     return files;
+}
+
+/// Of equal lengths, axes in another order would pass for the same. Axes without a name may be any.
+void check_same_axes(const store::Dataset& part, const store::Dataset& first) {
+    const auto &names = part.dimensions(), &expected = first.dimensions();
+    for (std::size_t axis = 1; axis < std::min(names.size(), expected.size()); ++axis) {
+        if (names[axis] != expected[axis] && !names[axis].empty() && !expected[axis].empty()) {
+            throw InvalidArgument(
+                Problem{text("cannot join '", part.name(), "' of '", part.bytes().path(), "'"),
+                        text("axes ", listed(names)),
+                        text(listed(expected), " as in '", first.bytes().path(), "'"),
+                        "Reduce the files one by one"});
+        }
+    }
 }
 
 /// Dates, or numbers that count time.
@@ -117,6 +132,9 @@ JoinedFiles::Parts JoinedFiles::find_parts(const std::string& name) const {
             parts.push_back(files_[i]->dataset(name));
         }
         shape_of_all(parts);  // which refuses what does not fit
+        for (const DatasetPtr& part : parts) {
+            check_same_axes(*part, *parts.front());
+        }
     } else if (!dimension_->empty() && axis_along(first(), *parts.front(), *dimension_)) {
         throw InvalidArgument(
             Problem{text("'", name, "' of '", first().path(), "' cannot be joined"),

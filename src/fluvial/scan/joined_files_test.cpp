@@ -217,6 +217,14 @@ TEST_CASE("files that do not fit are refused by name, on every rank") {
     ClassicFixture coarse = climate(2);
     coarse.dimensions[1].length = 3;
     refused(coarse, "cannot join 't' of '");
+    ClassicFixture square = climate(2), turned = climate(2);
+    square.dimensions[1].length = turned.dimensions[1].length = lons;
+    turned.variables[3].dimensions = {0, 2, 1};
+    const Paths of_other_axes = write({square, turned});
+    const std::string axes = "got axes 'time', 'lon', 'lat'; allowed: 'time', 'lat', 'lon' as in '";
+    CHECK_THROWS_WITH_AS(Variable::open(of_other_axes, "t"), doctest::Contains(axes.c_str()),
+                         InvalidArgument);
+    CHECK(Variable::open(of_other_axes, "u").shape() == Coordinates{4, lons, lons});
     ClassicFixture real = climate(2);
     real.variables[3].type = ClassicType::Float;
     refused(real, "got float32");

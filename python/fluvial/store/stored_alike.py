@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of which a dataset is joined store it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import _core
+from .._core import InvalidArgument
+from ..base.messages import listed
+from ..describe.storage_attributes import DECODING
+
+
+def check_same_axes(name: str, parts: Sequence[_core.FileDataset]) -> None:
+    """Refuse files in which the axes behind the first one have other names, or another order.
+
+    Of equal lengths, they would pass for the same. Axes without a name may be any.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        pairs = zip(part.dimensions[1:], first.dimensions[1:], strict=False)
+        if any(mine and its and mine != its for mine, its in pairs):
+            raise InvalidArgument(
+                f"cannot join '{name}' of {part.path!r}: got axes {listed(part.dimensions)}; "
+                f"allowed: {listed(first.dimensions)} as in {first.path!r}. Reduce the files one "
+                "by one."
+            )
+
+
+def check_stored_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:
+    """Refuse files that pack one dataset in different ways."""
+    first = parts[0].attributes
+    for part in parts[1:]:
+        mine = part.attributes
+        for key in DECODING:
+            said, expected = mine.get(key, np.nan), first.get(key, np.nan)
+            both_nan = said != said and expected != expected  # NaN is missing, said or not
+            if said != expected and not both_nan:
+                raise InvalidArgument(
+                    f"the files store '{name}' differently: got {key} = {mine.get(key)!r} in "
+                    f"{part.path!r}; allowed: {first.get(key)!r} as in {parts[0].path!r}. "
+                    "Reduce each file by itself and merge the results."
+                )

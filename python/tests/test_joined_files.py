@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several files as one: what does not fit together is refused by the name of the file."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+import fluvial as fl
+
+
+def write(path, value, axes=("time", "y", "x"), **attributes):
+    """Write two records of T over a square, and their times."""
+    with netCDF4.Dataset(path, "w") as nc:
+        for dim, length in (("time", None), ("y", 3), ("x", 3)):
+            nc.createDimension(dim, length)
+        nc.createVariable("time", "f8", ("time",))[:] = [value, value + 1]
+        t = nc.createVariable("T", "f8", axes)
+        t.setncatts(attributes)
+        t[:] = np.full((2, 3, 3), value)
+
+
+def test_axes_in_another_order_are_not_taken_for_the_same(tmp_path):
+    write(tmp_path / "q_0.nc", 0)
+    write(tmp_path / "q_1.nc", 2, ("time", "x", "y"))
+    refused = pytest.raises(
+        fl.InvalidArgument,
+        match=r"cannot join 'T' of '.*q_1.nc': got axes 'time', 'x', 'y'; "
+        r"allowed: 'time', 'y', 'x' as in '.*q_0.nc'",
+    )
+    with fl.open(str(tmp_path / "q_*.nc")) as file:
+        assert file["time"].max() == 3
+        with refused:
+            file["T"].reduce("mean", over="time", local=True)
