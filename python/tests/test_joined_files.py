@@ -31,3 +31,21 @@ def test_axes_in_another_order_are_not_taken_for_the_same(tmp_path):
         assert file["time"].max() == 3
         with refused:
             file["T"].reduce("mean", over="time", local=True)
+
+
+def test_values_of_other_units_are_not_taken_together(tmp_path):
+    write(tmp_path / "u_0.nc", 290, units="K")
+    write(tmp_path / "u_1.nc", 17, units="degC")
+    write(tmp_path / "v_0.nc", 290, units="K")
+    write(tmp_path / "v_1.nc", 292)  # which does not say any
+    refused = pytest.raises(
+        fl.InvalidArgument, match="store 'T' differently: got units = 'degC' in '.*u_1.nc'.*'K'"
+    )
+    with fl.open(str(tmp_path / "u_*.nc")) as file:
+        for _ in range(2):  # once is not enough
+            with refused:
+                file["T"].mean()
+    with fl.open(str(tmp_path / "u_*.nc"), decode=False) as file:
+        assert file["T"].mean() == (290 + 17) / 2
+    with fl.open(str(tmp_path / "v_*.nc")) as file:
+        assert file["T"].mean() == 291

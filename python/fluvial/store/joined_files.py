@@ -259,10 +259,10 @@ class JoinedFiles:
             self._warn_of_order(name)
         decoding, found = _core.cf_decoding(parts[0])
         if name not in self._warned:
+            check_stored_alike(name, parts)  # anew until they are
             self._warned.add(name)
             for text in found:
                 warnings.warn(text, UserWarning, stacklevel=5)
-            check_stored_alike(name, parts)
         if decode == "xarray":
             decoding.forget_valid_range()
         return decoding

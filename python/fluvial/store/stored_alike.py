@@ -30,16 +30,22 @@ def check_same_axes(name: str, parts: Sequence[_core.FileDataset]) -> None:
 
 
 def check_stored_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:
-    """Refuse files that pack one dataset in different ways."""
+    """Refuse files that pack one dataset in different ways, or say that it has other units."""
     first = parts[0].attributes
     for part in parts[1:]:
-        mine = part.attributes
-        for key in DECODING:
-            said, expected = mine.get(key, np.nan), first.get(key, np.nan)
-            both_nan = said != said and expected != expected  # NaN is missing, said or not
-            if said != expected and not both_nan:
+        for key in (*DECODING, "units"):
+            said, expected = part.attributes.get(key), first.get(key)
+            if key == "units" and None in (said, expected):
+                continue  # one of them does not say any
+            if _differ(said, expected):
                 raise InvalidArgument(
-                    f"the files store '{name}' differently: got {key} = {mine.get(key)!r} in "
-                    f"{part.path!r}; allowed: {first.get(key)!r} as in {parts[0].path!r}. "
-                    "Reduce each file by itself and merge the results."
+                    f"the files store '{name}' differently: got {key} = {said!r} in "
+                    f"{part.path!r}; allowed: {expected!r} as in {parts[0].path!r}. Reduce each "
+                    "file by itself and merge the results, or open them with decode=False."
                 )
+
+
+def _differ(said: object, expected: object) -> bool:
+    one, other = (np.nan if value is None else value for value in (said, expected))
+    both_nan = one != one and other != other  # NaN is missing, said or not
+    return one != other and not both_nan

@@ -41,8 +41,8 @@ class JoinedFiles {
     const std::optional<std::string>& dimension() const { return dimension_; }
     /// A dataset of each file where it begins with that dimension; else that of the first file
     /// alone. Their dtypes may differ: as coordinates all are float64. Local. Throws what
-    /// File::dataset throws, and InvalidArgument when the files do not fit: by shape, or by the names of
-    /// further axes.
+    /// File::dataset throws, and InvalidArgument when the files do not fit: in shape, or in the
+    /// names of the axes behind the first.
     const Parts& parts_of(const std::string& name) const;
     /// The values of a 1-D dataset of all files, as joined_values() has them. Local, blocking.
     /// Throws InvalidArgument for units that do not fit, and for a dataset that is not joined and

@@ -214,6 +214,22 @@ TEST_CASE("files that do not fit are refused by name, on every rank") {
     refused(packed, "scale_factor = 0.25 in '");
     packed.variables[3].attributes = {packed.variables[3].attributes[1]};
     refused(packed, "the files store 't' differently: got scale_factor = none in '");
+    const auto in_units = [](const char* units) {
+        ClassicFixture file = climate(2);
+        file.variables[3].attributes.push_back({"units", ClassicType::Char, units, {}});
+        return file;
+    };
+    const Paths of_two_units = write({in_units("K"), in_units("degC")});
+    const Variable mixed = Variable::open(of_two_units, "t");
+    CHECK_THROWS_WITH_AS(mixed.reduce({"mean"}, {}, world.comm),
+                         doctest::Contains("got units = 'degC' in '"), InvalidArgument);
+    CHECK(mixed.raw().reduce({"count"}, {}, world.comm).results.size() == 1);
+    const Paths of_one = write({in_units("K"), climate(2)});  // the other does not say any
+    CHECK(Variable::open(of_one, "t").reduce({"count"}, {}, world.comm).results.size() == 1);
+    const Paths of_two_days = write_months({2, 2});
+    CHECK_THROWS_WITH_AS(Variable::open(of_two_days, "time").reduce({"max"}, {}, world.comm),
+                         doctest::Contains("got units = 'days since 2000-02-01' in '"),
+                         InvalidArgument);
     ClassicFixture coarse = climate(2);
     coarse.dimensions[1].length = 3;
     refused(coarse, "cannot join 't' of '");

@@ -2,6 +2,7 @@
 #include "fluvial/scan/stored_alike.hpp"
 
 #include <cmath>
+#include <functional>
 #include <span>
 
 #include "fluvial/base/error.hpp"
@@ -42,20 +43,29 @@ std::string words_of(const Attribute* said) {
                : exact(std::span<const double>(numbers.value_or(std::vector<double>())));
 }
 
+/// Of two files that both name units.
+bool count_otherwise(const Attribute* said, const Attribute* expected) {
+    return said != nullptr && expected != nullptr && !say_the_same(*said, *expected);
+}
+
 }  // namespace
 
 void check_stored_alike(const store::Dataset& dataset, const store::Dataset& first) {
-    for (const char* const name : {"scale_factor", "add_offset", "_FillValue", "missing_value",
-                                   "valid_range", "valid_min", "valid_max", "_Unsigned"}) {
+    const auto check = [&](const char* name, const auto& differs) {
         const Attribute *said = find(dataset, name), *expected = find(first, name);
-        if (!alike(said, expected)) {
+        if (differs(said, expected)) {
             throw InvalidArgument(
                 Problem{text("the files store '", dataset.name(), "' differently"),
                         text(name, " = ", words_of(said), " in '", dataset.bytes().path(), "'"),
                         text(words_of(expected), " as in '", first.bytes().path(), "'"),
                         "Reduce each file by itself and merge the results, or raw()"});
         }
+    };
+    for (const char* const name : {"scale_factor", "add_offset", "_FillValue", "missing_value",
+                                   "valid_range", "valid_min", "valid_max", "_Unsigned"}) {
+        check(name, std::not_fn(alike));
     }
+    check("units", count_otherwise);
 }
 
 }  // namespace fluvial::scan
