@@ -107,3 +107,20 @@ def test_cpp_refuses_and_warns_of_what_python_does(build, launcher, year):
             pytest.raises(fl.InvalidArgument, match=message),
         ):
             file["t"].reduce("mean", local=True)
+
+
+@pytest.mark.any_mpi
+@pytest.mark.slow
+def test_a_program_goes_on_without_a_coordinate(build, launcher, year):
+    program = build("05_climate_file") / "several_files"
+    write(year / "furlongs.nc", "classic", 2, "furlongs")
+    code, printed, said = run(launcher, 2, program, "t", "t_02.nc", "furlongs.nc", cwd=year)
+    assert code == 0
+    assert printed.splitlines()[-2].startswith("time no. 29: mean ")
+    assert said.startswith("warning: the coordinate 'time' is left out: files say units 'furlongs'")
+    code, printed, said = run(launcher, 2, program, "lat", "t_01.nc", "t_02.nc", cwd=year)
+    assert (code, said) == (0, "")
+    assert printed.startswith("59 records: mean 0, std ")
+    for words in ((), ("t",)):
+        code, _, said = run(launcher, 1, program, *words, cwd=year)
+        assert (code, said) == (2, "usage: several_files VARIABLE FILE...\n")
