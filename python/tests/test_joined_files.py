@@ -49,3 +49,10 @@ def test_values_of_other_units_are_not_taken_together(tmp_path):
         assert file["T"].mean() == (290 + 17) / 2
     with fl.open(str(tmp_path / "v_*.nc")) as file:
         assert file["T"].mean() == 291
+
+
+def test_each_pattern_of_a_list_fits_something(tmp_path):
+    write(tmp_path / "u_0.nc", 0)
+    patterns = [str(tmp_path / name) for name in ("v_*.nc", "u_*.nc")]
+    with pytest.raises(FileNotFoundError, match=r"no such files: got '[^']*v_\*.nc'"):
+        fl.open(patterns)

@@ -64,7 +64,7 @@ def open_files(
     InvalidArgument
         A format that is none of ours, or an argument that cannot be used.
     NoSuchFile
-        No such file. It is a FileNotFoundError and a SystemError.
+        No such file, or a pattern fits none. It is a FileNotFoundError and a SystemError.
     DamagedFile, SystemError
         It cannot be read.
     """
@@ -86,18 +86,25 @@ def open_files(
 def _paths_of(path: Path | Sequence[Path]) -> list[str]:
     several = isinstance(path, Sequence) and not isinstance(path, str | os.PathLike)
     given: Sequence[object] = path if several else [path]  # type: ignore[assignment]
-    paths: list[str] = []
-    for name in [to_path(p, "the path of a file") for p in given]:
-        if not os.path.exists(name) and glob.has_magic(name):
-            paths += sorted(glob.glob(name))
-        else:
-            paths.append(name)
-    if not paths:
-        raise NoSuchFile(
-            f"no such files: got {shown(path)}; allowed: files that exist. Check the pattern and "
-            f"the working directory, {os.getcwd()}."
-        )
-    return paths
+    found = [_matched(to_path(p, "the path of a file")) for p in given]
+    if not found:
+        raise _no_such_files(path)
+    return [name for some in found for name in some]
+
+
+def _matched(name: str) -> list[str]:
+    if os.path.exists(name) or not glob.has_magic(name):
+        return [name]
+    if paths := sorted(glob.glob(name)):
+        return paths
+    raise _no_such_files(name)
+
+
+def _no_such_files(said: object) -> NoSuchFile:
+    return NoSuchFile(
+        f"no such files: got {shown(said)}; allowed: files that exist. Check the pattern and "
+        f"the working directory, {os.getcwd()}."
+    )
 
 
 class File(SeriesInFiles, JointReductions):

@@ -174,6 +174,8 @@ TEST_CASE("a pattern is its files by name, a list those in its order") {
                          doctest::Contains("this cannot be followed"), InvalidArgument);
     CHECK_THROWS_WITH_AS(Series("x_*.nc", world.comm), doctest::Contains("no such files"),
                          NoSuchFile);
+    CHECK_THROWS_WITH_AS(Series({"run_1.nc", "x_*.nc", "run_2.nc"}, world.comm),
+                         doctest::Contains("no such files: got 'x_*.nc'; allowed"), NoSuchFile);
 }
 
 TEST_CASE("files out of order are named where what is selected lies in both") {

@@ -11,6 +11,7 @@
 namespace fluvial::store {
 namespace {
 
+/// At least one; otherwise it throws NoSuchFile.
 std::vector<std::string> files_of_pattern(const std::string& pattern) {
     glob_t found{};
     // Unsorted: the library would sort by the rules of the user's language.
@@ -22,6 +23,12 @@ std::vector<std::string> files_of_pattern(const std::string& pattern) {
     std::vector<std::string> paths;
     if (failed == 0) {
         paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    }
+    if (paths.empty()) {
+        std::error_code error;
+        throw NoSuchFile(Problem{"no such files", "'" + pattern + "'", "files that exist",
+                                 "Check the pattern and the working directory, " +
+                                     std::filesystem::current_path(error).string()});
     }
     std::sort(paths.begin(), paths.end());
     return paths;
@@ -55,12 +62,6 @@ std::vector<std::string> FileNames::paths() const {
         const std::vector<std::string> found =
             is_pattern(name) ? files_of_pattern(name) : std::vector{name};
         paths.insert(paths.end(), found.begin(), found.end());
-    }
-    if (paths.empty()) {
-        std::error_code error;
-        throw NoSuchFile(Problem{"no such files", "'" + said() + "'", "files that exist",
-                                 "Check the pattern and the working directory, " +
-                                     std::filesystem::current_path(error).string()});
     }
     return paths;
 }

@@ -23,7 +23,7 @@ class FileNames {
         : FileNames(std::vector<std::string>(names)) {}
 
     /// Of the files that are there now; those of a pattern are sorted by name. Local. Throws
-    /// InvalidArgument for an empty list, NoSuchFile where patterns fit nothing.
+    /// InvalidArgument for an empty list, NoSuchFile where a pattern fits nothing.
     std::vector<std::string> paths() const;
     /// Whether several files can be meant.
     bool several() const;
