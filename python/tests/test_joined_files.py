@@ -56,3 +56,18 @@ def test_each_pattern_of_a_list_fits_something(tmp_path):
     patterns = [str(tmp_path / name) for name in ("v_*.nc", "u_*.nc")]
     with pytest.raises(FileNotFoundError, match=r"no such files: got '[^']*v_\*.nc'"):
         fl.open(patterns)
+
+
+def test_a_file_without_the_joined_dimension_is_named(tmp_path):
+    write(tmp_path / "t_0.nc", 0)
+    with netCDF4.Dataset(tmp_path / "t_1.nc", "w") as nc:
+        nc.createDimension("hour", 2)
+        nc.createVariable("T", "f8", ("hour",))[:] = [0, 1]
+    refused = pytest.raises(
+        fl.InvalidArgument, match=r"t_1.nc' has not the dimension .*: got 'hour'; allowed: 'time'"
+    )
+    with fl.open(str(tmp_path / "t_*.nc")) as file:
+        with refused:
+            len(file)
+        with refused:
+            dict(file.dims)

@@ -130,7 +130,7 @@ class JoinedFiles:
         """Lengths of the dimensions; of the joined one, over all files."""
         joined = self.joined_dimension
         return {
-            name: sum(self._lengths(name)) if name == joined else length
+            name: sum(self._length(p, name) for p in self._open()) if name == joined else length
             for name, length, _ in self._open()[0].dimensions
         }
 
@@ -357,8 +357,15 @@ class JoinedFiles:
             group = group.rpartition("/")[0]
         return f"{group}/{dim}" if group else dim
 
-    def _lengths(self, dim: str) -> list[int]:
-        return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
+    def _length(self, part: _core.File, dim: str) -> int:
+        lengths = {name: length for name, length, _ in part.dimensions}
+        if dim not in lengths:
+            raise InvalidArgument(
+                f"'{part.path}' has not the dimension along which files are joined: got "
+                f"{listed(lengths)}; allowed: '{dim}', as in '{self.path}'. Open files that have "
+                "the same dimensions together"
+            )
+        return lengths[dim]
 
 
 def _alive(method: weakref.WeakMethod[Method]) -> Method:
