@@ -262,3 +262,36 @@ file.close()
             seen += 1
         end(process)
     assert seen == 200
+
+
+def test_a_file_that_is_written_is_joined_as_the_last(path, tmp_path):
+    program = """
+frames, times = frames_of(file, "frames"), numbers_of(file, "time")
+times.make_scale("time")
+frames.dims[0].attach_scale(times)
+file.swmr_mode = True
+for index in range({first}, {end}):
+    append(times, index)
+    append(frames, index)
+for dataset in (times, frames):  # room for further ones
+    dataset.resize(len(dataset) + {room}, axis=0)
+    dataset.flush()
+print("written", flush=True)
+sys.stdin.readline()
+file.close()
+"""
+    earlier = str(tmp_path / "earlier.h5")
+    with run(earlier, program.format(first=0, end=3, room=0)) as process:
+        end(process)
+    with run(path, program.format(first=3, end=5, room=2)) as process:
+        assert process.stdout.readline() == "written\n"
+        with fl.open([earlier, path]) as file:
+            assert [float(step["frames"].max()) for step in file] == [0, 1, 2, 3, 4]
+        refused = pytest.raises(
+            fl.InvalidArgument, match="still being written cannot be joined .*: got '[^']*detector"
+        )
+        with refused:
+            fl.open([path, earlier])
+        end(process)
+    with fl.open([path, earlier]) as file:
+        assert len(file) == 7

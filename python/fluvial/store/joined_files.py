@@ -24,7 +24,11 @@ from ..describe.engines import kind_of_folder, refuse_what_is_no_file
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
 from .coordinates import CoordinateVariables, are_times, not_in_order, typed
-from .stored_alike import check_same_axes, check_stored_alike
+from .stored_alike import (
+    check_same_axes,
+    check_stored_alike,
+    check_that_only_the_last_grows,
+)
 from .zarr_file import open_zarr
 
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -73,6 +77,7 @@ class JoinedFiles:
         self.unnamed_records = unnamed_records
         """Whether unlimited first axes without a name are that of the records."""
         self._parts = list(parts)
+        check_that_only_the_last_grows(self._parts)
         self.names = self._parts[0].names
         """Of the datasets, those among them that cannot be opened."""
         self._datasets: dict[str, list[_core.FileDataset]] = {}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .._core import DamagedFile, FileDataset, InvalidArgument
 from ..base.messages import listed
@@ -51,9 +51,9 @@ def records_along(files: JoinedFiles, dim: str) -> int:
     if dim != UNNAMED and not files.grows:
         return files.dims[dim]
     along = _along(files, dim)
-    if files.grows:
-        return min((_stored_records(dataset, axis) for dataset, axis in along.values()), default=0)
-    lengths = {name: dataset.shape[axis] for name, (dataset, axis) in along.items()}
+    if files.grows:  # the last one; those before it are complete
+        return min((_stored_records(*places) for places in along.values()), default=0)
+    lengths = {name: parts[0].shape[axis] for name, (parts, axis) in along.items()}
     if len(set(lengths.values())) > 1:
         least, most = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise DamagedFile(
@@ -64,21 +64,26 @@ def records_along(files: JoinedFiles, dim: str) -> int:
     return next(iter(lengths.values()), 0)
 
 
-def _along(files: JoinedFiles, dim: str) -> dict[str, tuple[FileDataset, int]]:
+def _along(files: JoinedFiles, dim: str) -> dict[str, tuple[Sequence[FileDataset], int]]:
     """Return the datasets that have the dimension, and their axis along it."""
     found = {}
     for name in files.names:
         axis = None if name in files.unreadable else files.axis_of(name, dim)
         if axis is not None:
-            found[name] = files.parts_of(name)[0], axis
+            found[name] = files.parts_of(name), axis
     return found
 
 
-def _stored_records(dataset: FileDataset, axis: int) -> int:
+def _stored_records(parts: Sequence[FileDataset], axis: int) -> int:
     """Return how many records were written, each after the one before it.
 
     A program may make room for records before it writes them.
     """
+    *complete, dataset = parts
+    return sum(part.shape[axis] for part in complete) + _stored_in(dataset, axis)
+
+
+def _stored_in(dataset: FileDataset, axis: int) -> int:
     shape = dataset.shape
 
     def is_stored(record: int) -> bool:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of which a dataset is joined store it alike."""
+"""Whether files can be joined: they store datasets alike, and what is behind them is known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,6 +12,20 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.messages import listed
 from ..describe.storage_attributes import DECODING
+
+
+def check_that_only_the_last_grows(files: Sequence[_core.File]) -> None:
+    """Refuse to join a file that is still being written with others behind it.
+
+    Behind records that are not complete no others can lie.
+    """
+    for file, behind in pairwise(files):
+        if file.grows:
+            raise InvalidArgument(
+                "a file that is still being written cannot be joined with those behind it: got "
+                f"{file.path!r} before {behind.path!r}; allowed: such a file as the last one. Open "
+                "them when it is complete, or leave out what is behind it"
+            )
 
 
 def check_same_axes(name: str, parts: Sequence[_core.FileDataset]) -> None:

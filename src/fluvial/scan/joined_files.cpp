@@ -24,6 +24,19 @@ std::vector<JoinedFiles::FilePtr> open_all(const store::FileNames& names) {
     return files;
 }
 
+/// Behind records that are not complete no others can lie.
+void check_that_only_the_last_grows(const std::vector<JoinedFiles::FilePtr>& files) {
+    for (std::size_t i = 0; i + 1 < files.size(); ++i) {
+        if (files[i]->grows()) {
+            throw InvalidArgument(Problem{
+                "a file that is still being written cannot be joined with those behind it",
+                "'" + files[i]->path() + "' before '" + files[i + 1]->path() + "'",
+                "such a file as the last one",
+                "Open them when it is complete, or leave out what is behind it"});
+        }
+    }
+}
+
 /// Of equal lengths, axes in another order would pass for the same. Axes without a name may be any.
 void check_same_axes(const store::Dataset& part, const store::Dataset& first) {
     const auto &names = part.dimensions(), &expected = first.dimensions();
@@ -81,6 +94,7 @@ JoinedFiles::JoinedFiles(const store::FileNames& names) : JoinedFiles(open_all(n
 
 JoinedFiles::JoinedFiles(std::vector<FilePtr> files) : files_(std::move(files)) {
     FLUVIAL_ASSERT(!files_.empty());
+    check_that_only_the_last_grows(files_);
     dimension_ = find_dimension();
 }
 

@@ -25,9 +25,10 @@ class JoinedFiles {
     using FilePtr = std::shared_ptr<const store::File>;
     using Parts = std::vector<DatasetPtr>;
 
-    /// Opens all of them. Local. Throws what store::FileNames::paths and store::open_file throw.
+    /// Opens all of them. Local. Throws what store::FileNames::paths and store::open_file throw,
+    /// and InvalidArgument where a file is still being written (File::grows) and not the last.
     explicit JoinedFiles(const store::FileNames& names);
-    /// Not empty.
+    /// Not empty. Throws such InvalidArgument, too.
     explicit JoinedFiles(std::vector<FilePtr> files);
     explicit JoinedFiles(FilePtr file) : JoinedFiles(std::vector{std::move(file)}) {}
     JoinedFiles(const JoinedFiles&) = delete;

@@ -56,6 +56,24 @@ struct Ranks : World {
     OwnFolder folder;
 };
 
+/// A file that somebody is writing.
+class GrowingFile final : public store::File {
+  public:
+    explicit GrowingFile(const std::string& path) : file_(store::open_file(path)) {}
+    const std::string& path() const override { return file_->path(); }
+    std::string format() const override { return file_->format(); }
+    const Attributes& attributes() const override { return file_->attributes(); }
+    const std::vector<store::Dimension>& dimensions() const override {
+        return file_->dimensions();
+    }
+    const std::vector<std::string>& names() const override { return file_->names(); }
+    bool grows() const override { return true; }
+    DatasetPtr dataset(const std::string& name) const override { return file_->dataset(name); }
+
+  private:
+    JoinedFiles::FilePtr file_;
+};
+
 bool on_last(const Ranks& world) {
     return world.comm.rank() == world.comm.size() - 1;
 }
@@ -315,6 +333,18 @@ TEST_CASE("a file that is removed while it is open is read, one that is cut is d
     CHECK(number(t.reduce({"sum"}, {}, world.comm).results, "sum") == sum_of(counted(all, 0, 5)));
     std::filesystem::resize_file("elsewhere.nc", std::filesystem::file_size("elsewhere.nc") - 300);
     CHECK_THROWS_AS(t.reduce({"sum"}, {}, world.comm), DamagedFile);
+}
+
+TEST_CASE("of several files only the last may still be written") {
+    Ranks world;
+    const Paths paths = write_months({2, 3});
+    const auto growing = std::make_shared<const GrowingFile>(paths[0]);
+    const std::vector<JoinedFiles::FilePtr> first = {growing, store::open_file(paths[1])};
+    CHECK_THROWS_WITH_AS(JoinedFiles{first},
+                         doctest::Contains("got 'part"), InvalidArgument);
+    const JoinedFiles last({store::open_file(paths[1]), growing});
+    CHECK(last.parts_of("t").size() == 2);
+    CHECK(JoinedFiles(growing).parts_of("t").size() == 1);
 }
 
 TEST_CASE("a variable whose axis of records is not the first cannot be joined") {
