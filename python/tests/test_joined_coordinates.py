@@ -67,7 +67,7 @@ def test_times_that_count_otherwise_are_refused(tmp_path, units, calendar, said)
 def test_numbers_that_count_by_other_units_are_refused(tmp_path):
     write(tmp_path / "t_0.nc", [0, 1], "m")
     write(tmp_path / "t_1.nc", [4, 6], "km")
-    refused = pytest.raises(fl.InvalidArgument, match="got units 'km'.*in '.*t_1.nc'.*'m'")
+    refused = pytest.raises(fl.InvalidArgument, match=r"got units 'km'.*in '.*t_1.nc'.*'m'")
     with fl.open(str(tmp_path / "t_*.nc")) as file, refused:
         file["T"].reduce("mean", over="lat", local=True)
     with fl.open(str(tmp_path / "t_*.nc"), decode=False) as file:  # which are as they are stored

@@ -39,7 +39,7 @@ def test_values_of_other_units_are_not_taken_together(tmp_path):
     write(tmp_path / "v_0.nc", 290, units="K")
     write(tmp_path / "v_1.nc", 292)  # which does not say any
     refused = pytest.raises(
-        fl.InvalidArgument, match="store 'T' differently: got units = 'degC' in '.*u_1.nc'.*'K'"
+        fl.InvalidArgument, match=r"store 'T' differently: got units = 'degC' in '.*u_1.nc'.*'K'"
     )
     with fl.open(str(tmp_path / "u_*.nc")) as file:
         for _ in range(2):  # once is not enough
@@ -71,3 +71,22 @@ def test_a_file_without_the_joined_dimension_is_named(tmp_path):
             len(file)
         with refused:
             dict(file.dims)
+
+
+def test_a_variable_of_two_axes_that_is_called_like_one_is_no_coordinate(tmp_path):
+    for part in range(2):
+        with netCDF4.Dataset(tmp_path / f"m_{part}.nc", "w") as nc:
+            nc.createDimension("time", None)
+            nc.createDimension("lat", 3)
+            nc.createVariable("time", "f8", ("time",))[:] = [2 * part, 2 * part + 1]
+            nc.createVariable("lat", "f8", ("lat", "time"))[:] = np.zeros((3, 2))
+            t = nc.createVariable("T", "f8", ("time", "lat"))
+            t.coordinates = "lat"
+            t[:] = np.full((2, 3), part)
+    with fl.open(str(tmp_path / "m_*.nc")) as file:
+        kept = file["T"].reduce("mean", over="lat", local=True)
+        np.testing.assert_array_equal(kept, [0, 0, 1, 1])
+        np.testing.assert_array_equal(kept["time"], [0, 1, 2, 3])
+        assert list(file["T"].coords) == ["time"]
+        with pytest.raises(fl.InvalidArgument, match="'lat' cannot be joined"):
+            file["lat"].mean()

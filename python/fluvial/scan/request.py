@@ -126,8 +126,7 @@ def describe(
             max(1, view.groups.labels.size),
         ),
     }
-    unseen = _unseen(files, names[0], reduced, operators)
-    frame = _frame(files, view, names[0], reduced, name, unseen)
+    frame = _frame(files, view, names[0], reduced, name, operators)
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)
 
 
@@ -270,9 +269,10 @@ def _frame(
     dataset: str,
     reduced: tuple[str, ...],
     name: str | None,
-    unseen: tuple[str, ...],
+    operators: Mapping[str, Resolved],
 ) -> Frame:
     """Return dimensions and coordinates of the results."""
+    unseen = _unseen(files, dataset, reduced, operators)
     dims, coords = [], view.of(files.coordinates(dataset, view.dims, unseen))
     for dim in view.kept:
         if view.groups is not None and dim == view.groups.dim:

@@ -65,6 +65,8 @@ class CoordinateVariables:
 
     Parameters
     ----------
+    first_of
+        Gives the dataset of a name in the first file.
     parts_of
         Gives the datasets of a name, one a file where it is joined; raises InvalidArgument.
     everywhere
@@ -75,35 +77,34 @@ class CoordinateVariables:
 
     def __init__(
         self,
+        first_of: Callable[[str], _core.FileDataset],
         parts_of: Callable[[str], Parts],
         everywhere: Callable[[str], Parts],
         names: Sequence[str],
         decode: bool = True,
     ) -> None:
         self._decode = decode
+        self._first_of = first_of
         self._parts_of = parts_of
         self._everywhere = everywhere
         self._names = set(names)
+        self._dims: dict[str, list[str]] = {}
         self._known: dict[str, xr.Variable] = {}
 
     def of_dim(self, dataset: str, dim: str) -> xr.Variable | None:
         """Return the coordinate variable of a dataset's dimension, all of it; None without one."""
         found = self._find(dataset, dim)
-        if found is None:
+        if found is None or self._dims_of(found) != [dim]:
             return None
-        parts = self._parts_of(found)
-        if len(parts[0].shape) != 1 or parts[0].dimensions[0].rpartition("/")[2] != dim:
-            return None
-        return self._read(found, parts, dim)
+        return self._read(found, dim)
 
     def named(self, dataset: str, name: str) -> xr.Variable | None:
         """Return a 1-D variable by its name, along whatever dimension; None without one."""
         found = self._find(dataset, name)
-        if found is None or len(self._parts_of(found)[0].shape) != 1:
+        dims = [] if found is None else self._dims_of(found)
+        if found is None or len(dims) != 1 or not dims[0]:
             return None
-        parts = self._parts_of(found)
-        dim = parts[0].dimensions[0].rpartition("/")[2]
-        return self._read(found, parts, dim) if dim else None
+        return self._read(found, *dims)
 
     def auxiliary(
         self, dataset: str, attributes: Mapping[str, object], unseen: Sequence[str] = ()
@@ -118,12 +119,19 @@ class CoordinateVariables:
             found = self._find(dataset, name)
             if found is None:
                 continue
-            parts = self._parts_of(found)
-            if len(parts[0].shape) < 2 and "complex" not in parts[0].dtype:
-                dims = [dim.rpartition("/")[2] for dim in parts[0].dimensions]
-                if all(dims) and not set(dims) & set(unseen):
-                    out[name] = self._read(found, parts, *dims)
+            dims = self._dims_of(found)
+            if len(dims) < 2 and all(dims) and not set(dims) & set(unseen):
+                if "complex" not in self._parts_of(found)[0].dtype:
+                    out[name] = self._read(found, *dims)
         return out
+
+    def _dims_of(self, name: str) -> list[str]:
+        """Return what a dataset calls its dimensions, whether it can be joined or not."""
+        if name not in self._dims:
+            first = self._first_of(name)
+            dimensions = first.dimensions or [""] * len(first.shape)
+            self._dims[name] = [dim.rpartition("/")[2] for dim in dimensions]
+        return self._dims[name]
 
     def _find(self, dataset: str, name: str) -> str | None:
         """Look in the dataset's group and then outwards, as the CF conventions say."""
@@ -136,9 +144,9 @@ class CoordinateVariables:
                 return None
             group = group.rpartition("/")[0]
 
-    def _read(self, name: str, parts: Parts, *dims: str) -> xr.Variable:
+    def _read(self, name: str, *dims: str) -> xr.Variable:
         if name not in self._known:
-            self._known[name] = self._joined(name, parts, dims)
+            self._known[name] = self._joined(name, self._parts_of(name), dims)
         return self._known[name]
 
     def _joined(self, name: str, parts: Parts, dims: tuple[str, ...]) -> xr.Variable:

@@ -17,9 +17,7 @@ Decode = Callable[[_core.FileDataset, bool], xr.Variable]
 _SAME_CALENDAR = {"gregorian": "standard", "365_day": "noleap", "366_day": "all_leap"}
 
 
-def join(
-    parts: Sequence[_core.FileDataset], decode: Decode, *, check: bool = True
-) -> xr.Variable:
+def join(parts: Sequence[_core.FileDataset], decode: Decode, *, check: bool = True) -> xr.Variable:
     """Return the labels of all files, one file after the other.
 
     Without `check` they are numbers as they are stored, whatever each file counts.

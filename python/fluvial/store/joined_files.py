@@ -8,8 +8,7 @@ import functools
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -18,6 +17,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import unknown_name
 from ..base.messages import listed
+from ..base.weak_methods import weakly
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
 from ..describe.engines import kind_of_folder, refuse_what_is_no_file
@@ -30,8 +30,6 @@ from .stored_alike import (
     check_that_only_the_last_grows,
 )
 from .zarr_file import open_zarr
-
-Method = TypeVar("Method", bound=Callable[..., object])
 
 UNNAMED = ""  # as the name of a dimension: unlimited first axes that have none
 
@@ -85,13 +83,10 @@ class JoinedFiles:
         self._order_is_known = False
         self._iterations: weakref.WeakSet[JoinedFiles] = weakref.WeakSet()
         # Weakly, so that files are closed when they are not used any more, and not some time later.
-        parts_of, everywhere = (
-            weakref.WeakMethod(self.parts_of),
-            weakref.WeakMethod(self._everywhere),
-        )
         self._variables = CoordinateVariables(
-            lambda name: _alive(parts_of)(name),
-            lambda name: _alive(everywhere)(name),
+            weakly(self._first),
+            weakly(self.parts_of),
+            weakly(self._everywhere),
             self.names,
             bool(decode),
         )
@@ -334,6 +329,9 @@ class JoinedFiles:
         attributes = parts[0].attributes, self._open()[0].attributes
         return grid_coordinates.along(axis, tuple(dims), parts[0].shape, *attributes)
 
+    def _first(self, name: str) -> _core.FileDataset:
+        return self._open()[0].dataset(name)
+
     def _everywhere(self, name: str) -> list[_core.FileDataset]:
         return [part.dataset(name) for part in self._open()]
 
@@ -371,12 +369,6 @@ class JoinedFiles:
                 "the same dimensions together"
             )
         return lengths[dim]
-
-
-def _alive(method: weakref.WeakMethod[Method]) -> Method:
-    found = method()
-    assert found is not None  # only it calls
-    return found
 
 
 class _Iteration(JoinedFiles):

@@ -66,7 +66,7 @@ def records_along(files: JoinedFiles, dim: str) -> int:
 
 def _along(files: JoinedFiles, dim: str) -> dict[str, tuple[Sequence[FileDataset], int]]:
     """Return the datasets that have the dimension, and their axis along it."""
-    found = {}
+    found: dict[str, tuple[Sequence[FileDataset], int]] = {}
     for name in files.names:
         axis = None if name in files.unreadable else files.axis_of(name, dim)
         if axis is not None:

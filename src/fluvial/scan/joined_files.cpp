@@ -28,11 +28,11 @@ std::vector<JoinedFiles::FilePtr> open_all(const store::FileNames& names) {
 void check_that_only_the_last_grows(const std::vector<JoinedFiles::FilePtr>& files) {
     for (std::size_t i = 0; i + 1 < files.size(); ++i) {
         if (files[i]->grows()) {
-            throw InvalidArgument(Problem{
-                "a file that is still being written cannot be joined with those behind it",
-                "'" + files[i]->path() + "' before '" + files[i + 1]->path() + "'",
-                "such a file as the last one",
-                "Open them when it is complete, or leave out what is behind it"});
+            throw InvalidArgument(
+                Problem{"a file that is still being written cannot be joined with those behind it",
+                        "'" + files[i]->path() + "' before '" + files[i + 1]->path() + "'",
+                        "such a file as the last one",
+                        "Open them when it is complete, or leave out what is behind it"});
         }
     }
 }

@@ -63,9 +63,7 @@ class GrowingFile final : public store::File {
     const std::string& path() const override { return file_->path(); }
     std::string format() const override { return file_->format(); }
     const Attributes& attributes() const override { return file_->attributes(); }
-    const std::vector<store::Dimension>& dimensions() const override {
-        return file_->dimensions();
-    }
+    const std::vector<store::Dimension>& dimensions() const override { return file_->dimensions(); }
     const std::vector<std::string>& names() const override { return file_->names(); }
     bool grows() const override { return true; }
     DatasetPtr dataset(const std::string& name) const override { return file_->dataset(name); }
@@ -340,8 +338,7 @@ TEST_CASE("of several files only the last may still be written") {
     const Paths paths = write_months({2, 3});
     const auto growing = std::make_shared<const GrowingFile>(paths[0]);
     const std::vector<JoinedFiles::FilePtr> first = {growing, store::open_file(paths[1])};
-    CHECK_THROWS_WITH_AS(JoinedFiles{first},
-                         doctest::Contains("got 'part"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(JoinedFiles{first}, doctest::Contains("got 'part"), InvalidArgument);
     const JoinedFiles last({store::open_file(paths[1]), growing});
     CHECK(last.parts_of("t").size() == 2);
     CHECK(JoinedFiles(growing).parts_of("t").size() == 1);
@@ -360,4 +357,7 @@ TEST_CASE("a variable whose axis of records is not the first cannot be joined") 
     CHECK_THROWS_WITH_AS(Variable::open(files, "turned"), doctest::Contains("cannot be joined"),
                          InvalidArgument);
     CHECK(Series(files, world.comm).size() == 4);
+    fixed.variables[2].name = "x";  // of two axes it is no coordinate
+    const Variable t = Variable::open(write({fixed, fixed}), "t");
+    CHECK(t.reduce({"mean"}, {"time"}, world.comm).coordinates.empty());
 }

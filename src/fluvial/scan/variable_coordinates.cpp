@@ -29,7 +29,7 @@ std::optional<std::string> Variable::coordinate_of(int axis) const {
         group = group_of(group);
         const std::string name = group.empty() ? dimension : group + "/" + dimension;
         if (std::find(names.begin(), names.end(), name) != names.end() &&
-            files_->parts_of(name).front()->shape() == extent &&
+            files_->first().dataset(name)->shape() == extent &&
             shape_of_all(files_->parts_of(name))[0] == joined_shape({parts_, {}})[axis]) {
             return name;
         }
