@@ -88,10 +88,10 @@ Series::Series(const store::FileNames& name, const mpi::Comm& comm, const Series
         [&] {
             const Engine* engine = engine_of(options);
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
-            if (name.several() && (live || options.follow)) {
+            if ((live && name.is_list()) || (name.several() && (live || options.follow))) {
                 throw InvalidArgument(Problem{
-                    live ? "several names are no stream" : "this cannot be followed", name_,
-                    live ? "one name"
+                    live ? "a list or a pattern is no stream" : "this cannot be followed", name_,
+                    live ? "one name by itself"
                          : "one file, or a file for each step by its number, as in 'data%T.h5'",
                     ""});
             }
@@ -144,6 +144,9 @@ std::optional<SeriesStep> Series::next() {
     }
     if (followed_) {
         return followed_->next();
+    }
+    if (!stored_ && closed_) {
+        throw InvalidArgument("the series is closed; ask for steps before close()");
     }
     if (!stored_) {
         throw InvalidArgument(Problem{"this series has been moved from", "an empty object",
@@ -203,6 +206,7 @@ void Series::close() {
     if (followed_) {
         followed_->close();
     }
+    closed_ = closed_ || stored_.has_value();
     stored_.reset();
     next_ = 0;
 }

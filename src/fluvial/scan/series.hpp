@@ -80,8 +80,8 @@ class Series {
     /// The attributes of the whole series; of files that are followed, as they are with the step
     /// that was given last.
     Attributes attributes() const;
-    /// Leaves a stream; no further step is given. Collective of a stream and of files that are
-    /// followed.
+    /// Leaves a stream; next() throws InvalidArgument behind it. Collective of a stream and of
+    /// files that are followed.
     void close();
 
   private:
@@ -90,6 +90,7 @@ class Series {
     std::unique_ptr<FollowedFiles> followed_;
     std::optional<StoredSteps> stored_;
     std::size_t next_ = 0;
+    bool closed_ = false;  ///< files that are not followed
 };
 
 }  // namespace fluvial::scan

@@ -151,6 +151,10 @@ TEST_CASE("steps of files by position, and streams that have none") {
     CHECK(stored.variable("u").shape() == Coordinates{3, rows, columns});
     CHECK_THROWS_WITH_AS(stored.at(3), doctest::Contains("0 to 2"), InvalidArgument);
     CHECK_THROWS_WITH_AS(stored.at(0).variable("w"), doctest::Contains("u"), InvalidArgument);
+    Series closed(file.path(), mpi::Comm());
+    closed.close();
+    closed.close();
+    CHECK_THROWS_WITH_AS(closed.next(), doctest::Contains("the series is closed"), InvalidArgument);
     Stream stream(1);
     CHECK_THROWS_AS(stream.series->size(), InvalidArgument);
     CHECK_THROWS_AS(stream.series->variable("u"), InvalidArgument);
@@ -189,8 +193,12 @@ TEST_CASE("engines that there are not, or that read something else") {
     CHECK_THROWS_WITH_AS(Series(file.path(), mpi::Comm(), options),
                          doctest::Contains("stage, hdf5, netcdf, zarr, raw"), InvalidArgument);
     options.engine = "stage";
-    CHECK_THROWS_WITH_AS(Series({file.path(), file.path()}, mpi::Comm(), options),
-                         doctest::Contains("several names are no stream"), InvalidArgument);
+    for (const store::FileNames& names :
+         {store::FileNames({file.path(), file.path()}), store::FileNames({file.path()})}) {
+        CHECK_THROWS_WITH_AS(Series(names, mpi::Comm(), options),
+                             doctest::Contains("a list or a pattern is no stream"),
+                             InvalidArgument);
+    }
     options.engine = "netcdf";
     CHECK(Series(file.path(), mpi::Comm(), options).size() == 1);
 }
