@@ -288,7 +288,7 @@ file.close()
         with fl.open([earlier, path]) as file:
             assert [float(step["frames"].max()) for step in file] == [0, 1, 2, 3, 4]
         refused = pytest.raises(
-            fl.InvalidArgument, match="still being written cannot be joined .*: got '[^']*detector"
+            fl.InvalidArgument, match=r"still being written cannot be joined .*: got '[^']*detector"
         )
         with refused:
             fl.open([path, earlier])

@@ -120,9 +120,10 @@ class CoordinateVariables:
             if found is None:
                 continue
             dims = self._dims_of(found)
-            if len(dims) < 2 and all(dims) and not set(dims) & set(unseen):
-                if "complex" not in self._parts_of(found)[0].dtype:
-                    out[name] = self._read(found, *dims)
+            if len(dims) > 1 or not all(dims) or set(dims) & set(unseen):
+                continue
+            if "complex" not in self._parts_of(found)[0].dtype:
+                out[name] = self._read(found, *dims)
         return out
 
     def _dims_of(self, name: str) -> list[str]:
