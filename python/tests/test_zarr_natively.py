@@ -234,6 +234,39 @@ def test_shards(tmp_path, location, codec):
     )
 
 
+def test_a_chunk_that_joins_its_shard_is_found(tmp_path):
+    """zarr makes a shard anew to add a chunk: the places of the others change with it."""
+    array = zarr.create_array(
+        tmp_path / "s.zarr", name="data", shape=(8,), dtype="i4", chunks=(2,), shards=(8,)
+    )
+    array[2:4] = [3, 4]
+    dataset = _core.open_file(str(tmp_path / "s.zarr")).dataset("data")
+    np.testing.assert_array_equal(dataset.read([0], [8]), [0, 0, 3, 4, 0, 0, 0, 0])
+    assert not dataset.is_stored([0], [2])
+    array[0:2] = [1, 2]
+    assert dataset.is_stored([0], [2])
+    np.testing.assert_array_equal(dataset.read([0], [8]), [1, 2, 3, 4, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_what_python_alone_writes_in_attributes_keeps_no_array_from_being_read(
+    tmp_path, version, consolidated
+):
+    nested = [1]
+    for _ in range(80):
+        nested = [nested]
+    group = zarr.open_group(tmp_path / "g.zarr", mode="w", zarr_format=version)
+    for name, value in {"large": 10**400, "half": "\udcff", "nested": nested}.items():
+        array = group.create_array(name, shape=(3,), dtype="i4", compressors=None)
+        array[:] = 7
+        array.attrs[name] = value
+    if consolidated:
+        zarr.consolidate_metadata(tmp_path / "g.zarr")
+    file = _core.open_file(str(tmp_path / "g.zarr"))
+    for name in ("large", "half", "nested"):
+        np.testing.assert_array_equal(file.dataset(name).read([0], [3]), [7, 7, 7])
+
+
 @pytest.mark.parametrize("consolidated", [False, True])
 def test_groups_attributes_and_what_cannot_be_read(tmp_path, version, consolidated):
     path = tmp_path / "g.zarr"

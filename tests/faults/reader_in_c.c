@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the stream "numbers", says each step, and how it ended: "end", or the code and message. */
-#include <stdio.h>
-
 #include <fluvial/c/series.h>
-#include <mpi.h>
+#include <stdio.h>
 
 int main(int argc, char** argv) {
     fluvial_reader* reader = NULL;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -14,7 +15,7 @@
 namespace fluvial {
 namespace {
 
-constexpr int depth_max = 64;
+constexpr int depth_max = 512;
 
 class Parser {
   public:
@@ -191,18 +192,27 @@ class Parser {
         return value;
     }
     std::uint32_t code_point() {
+        constexpr std::uint32_t replacement = 0xfffd;  // of halves that Python's module writes
         const std::uint32_t first = four_digits();
         if (first < 0xd800 || first >= 0xe000) {
             return first;
         }
+        if (numbers_ == JsonNumbers::OfPython && (first >= 0xdc00 || !second_half_follows())) {
+            return replacement;
+        }
         if (first >= 0xdc00 || !take("\\u")) {
-            fail("the second half of a surrogate pair behind the first");
+            fail("a surrogate pair, the first half before the second");
         }
         const std::uint32_t second = four_digits();
         if (second < 0xdc00 || second >= 0xe000) {
             fail("the second half of a surrogate pair");
         }
         return 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+    }
+    bool second_half_follows() const {
+        const std::string_view rest = text_.substr(at_, 4);
+        return rest.starts_with("\\u") && rest.size() == 4 && (rest[2] == 'd' || rest[2] == 'D') &&
+               std::string_view("cdefCDEF").find(rest[3]) != std::string_view::npos;
     }
     static void append_utf8(std::string& out, std::uint32_t code) {
         if (code < 0x80) {
@@ -226,7 +236,11 @@ class Parser {
         const char* const end =
             begin + (length == std::string_view::npos ? text_.size() - at_ : length);
         double value = 0;
-        const auto [stopped, error] = std::from_chars(begin, end, value);
+        auto [stopped, error] = std::from_chars(begin, end, value);
+        if (error == std::errc::result_out_of_range && numbers_ == JsonNumbers::OfPython) {
+            value = std::strtod(std::string(begin, end).c_str(), nullptr);  // infinity, or zero
+            error = {};
+        }
         const std::string_view digits = std::string_view(begin, end).substr(*begin == '-' ? 1 : 0);
         const bool begins_well =
             !digits.empty() && digits[0] >= '0' && digits[0] <= '9' &&

@@ -59,7 +59,7 @@ TEST_CASE("what is not JSON says where") {
                          InvalidArgument);
     CHECK_THROWS_WITH_AS(parse_json("[\"a\nb\"]"), doctest::Contains("the control character 10"),
                          InvalidArgument);
-    CHECK_THROWS_WITH_AS(parse_json(std::string(100000, '[')), doctest::Contains("at most 64"),
+    CHECK_THROWS_WITH_AS(parse_json(std::string(100000, '[')), doctest::Contains("at most 512"),
                          InvalidArgument);
     CHECK_THROWS_WITH_AS(
         parse_json("{\"a\":\n\"x\"}").find("a")->number("the bandwidth"),
@@ -94,6 +94,27 @@ TEST_CASE("numbers that JSON does not have are read where Python may have writte
     }
     CHECK_THROWS_AS(parse_json("NaNs", JsonNumbers::OfPython), InvalidArgument);
     CHECK_THROWS_AS(parse_json("-NaN", JsonNumbers::OfPython), InvalidArgument);
+    const auto number = [](const std::string& text) {
+        return parse_json(text, JsonNumbers::OfPython).number("it");
+    };
+    const std::string digits = '1' + std::string(400, '0');
+    CHECK(number(digits) == std::numeric_limits<double>::infinity());
+    CHECK(number('-' + digits) == -std::numeric_limits<double>::infinity());
+    CHECK(number("1e-400") == 0);
+    CHECK_THROWS_AS(number("1e400x"), InvalidArgument);
+    CHECK_THROWS_AS(parse_json(digits), InvalidArgument);
+}
+
+TEST_CASE("halves of surrogate pairs are read where Python may have written them") {
+    const auto string = [](const char* text) {
+        return parse_json(text, JsonNumbers::OfPython).string("it");
+    };
+    CHECK(string(R"("\udcff")") == "\xef\xbf\xbd");
+    CHECK(string(R"("\ud83da")") == "\xef\xbf\xbd" "a");
+    CHECK(string(R"("\ud83d\u0041")") == "\xef\xbf\xbd" "A");
+    CHECK(string(R"("\ud83d\ude00")") == "\xf0\x9f\x98\x80");
+    CHECK_THROWS_AS(parse_json(R"("\udcff")"), InvalidArgument);
+    CHECK_THROWS_AS(parse_json(R"("\ud83da")"), InvalidArgument);
 }
 
 TEST_CASE("values are written as Python writes them") {

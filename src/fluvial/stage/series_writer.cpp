@@ -98,8 +98,8 @@ void SeriesWriter::set_attributes(const Attributes& attributes) {
 SeriesWriteStep SeriesWriter::begin_step(const Attributes& attributes, const StepSaid& said) {
     const auto iteration = said.iteration || !live() ? said.iteration : next_iteration_;
     const Attributes all = with_groups(attributes, said.groups, iteration);
-    SeriesWriteStep step = std::visit(
-        [&](auto& writer) { return SeriesWriteStep(writer.begin_step(all)); }, writer_);
+    SeriesWriteStep step =
+        std::visit([&](auto& writer) { return SeriesWriteStep(writer.begin_step(all)); }, writer_);
     if (iteration) {
         next_iteration_ = *iteration + 1;
     }

@@ -34,16 +34,16 @@ template <std::size_t count>
 Filter filter_of(const std::string& name, const Json* options, const Codec (&codecs)[count]) {
     const auto* const found = std::find_if(std::begin(codecs), std::end(codecs),
                                            [&](const Codec& one) { return one.name == name; });
+    std::string allowed = "none";
+    for (const Codec& one : codecs) {
+        allowed += is_built(one.kind) ? text(", ", one.name) : "";
+    }
     if (found == std::end(codecs)) {
-        std::string allowed = "none";
-        for (const Codec& one : codecs) {
-            allowed += text(", ", one.name);
-        }
         throw UnsupportedZarr("codec '" + name + "'", allowed);
     }
     if (!is_built(found->kind)) {
         throw UnsupportedZarr("codec '" + name + "', which this build of Fluvial leaves out",
-                              option_of(found->kind));
+                              allowed, text("Build Fluvial with ", option_of(found->kind), ". "));
     }
     Filter filter{found->kind};
     if (found->kind == Filter::Kind::Shuffle) {

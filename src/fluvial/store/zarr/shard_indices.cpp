@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include <sys/stat.h>
 
@@ -46,6 +47,19 @@ void check_sum(const std::vector<std::byte>& bytes, const std::string& file,
     }
 }
 
+/// None where there is no such file.
+std::optional<FileVersion> version_of(const std::string& file) {
+    struct stat facts{};
+    if (::stat(file.c_str(), &facts) == 0) {
+        return FileVersion{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
+                           facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+    }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        return std::nullopt;
+    }
+    throw_errno("cannot find '" + file + "'", errno, "Check its permissions");
+}
+
 }  // namespace
 
 StoredChunk ZarrShardIndices::find(const std::string& file, std::uint64_t number,
@@ -69,33 +83,30 @@ StoredChunk ZarrShardIndices::find(const std::string& file, std::uint64_t number
 
 std::shared_ptr<const ZarrShardIndices::Index> ZarrShardIndices::index_of(
     const std::string& file, const std::string& what) const {
+    const auto version = version_of(file);
+    if (!version) {
+        return nullptr;
+    }
     {
         const std::lock_guard lock(mutex_);
-        if (const auto found = known_.find(file); found != known_.end()) {
+        const auto found = known_.find(file);
+        if (found != known_.end() && found->second->version == *version) {
             return found->second;
         }
     }
-    auto index = read(file, what);
-    if (index != nullptr) {  // a file that is not there may still come
-        const std::lock_guard lock(mutex_);
-        if (known_words_ + index->places.size() > known_words_max) {
-            known_.clear();
-            known_words_ = 0;
-        }
-        known_words_ += known_.emplace(file, index).second ? index->places.size() : 0;
+    auto index = read(file, *version, what);
+    const std::lock_guard lock(mutex_);
+    if (known_words_ + index->places.size() > known_words_max) {
+        known_.clear();
+        known_words_ = 0;
     }
+    const bool is_new = known_.insert_or_assign(file, index).second;  // else of as many words
+    known_words_ += is_new ? index->places.size() : 0;
     return index;
 }
 
 std::shared_ptr<const ZarrShardIndices::Index> ZarrShardIndices::read(
-    const std::string& file, const std::string& what) const {
-    struct stat facts{};
-    if (::stat(file.c_str(), &facts) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR) {
-            return nullptr;
-        }
-        throw_errno("cannot find '" + file + "'", errno, "Check its permissions");
-    }
+    const std::string& file, const FileVersion& version, const std::string& what) const {
     const InputFile input(file);
     const std::uint64_t count = 2 * static_cast<std::uint64_t>(volume_of(shards_.chunks));
     const std::uint64_t bytes =
@@ -111,6 +122,7 @@ std::shared_ptr<const ZarrShardIndices::Index> ZarrShardIndices::read(
     }
     auto index = std::make_shared<Index>();
     index->file_bytes = input.size();
+    index->version = version;
     index->places.resize(count);
     std::memcpy(index->places.data(), stored.data(), count * sizeof(std::uint64_t));
     if (shards_.big_endian == (std::endian::native == std::endian::little)) {

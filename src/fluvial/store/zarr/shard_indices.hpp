@@ -14,6 +14,13 @@
 
 namespace fluvial::store {
 
+/// A file as it is at a moment: a writer makes a shard anew to add a chunk to it.
+struct FileVersion {
+    std::uint64_t device = 0, inode = 0, bytes = 0;
+    std::int64_t changed_s = 0, changed_ns = 0;
+    friend bool operator==(const FileVersion&, const FileVersion&) = default;
+};
+
 /// The indices of the shards that were looked into last. Any number of threads may ask.
 class ZarrShardIndices {
   public:
@@ -29,9 +36,11 @@ class ZarrShardIndices {
     struct Index {
         std::vector<std::uint64_t> places;
         std::uint64_t file_bytes = 0;
+        FileVersion version;  ///< of the file when it was read
     };
     std::shared_ptr<const Index> index_of(const std::string& file, const std::string& what) const;
-    std::shared_ptr<const Index> read(const std::string& file, const std::string& what) const;
+    std::shared_ptr<const Index> read(const std::string& file, const FileVersion& version,
+                                      const std::string& what) const;
 
     ZarrShards shards_;
     mutable std::mutex mutex_;

@@ -12,10 +12,12 @@ namespace fluvial::store {
 class UnsupportedZarr final : public InvalidArgument {
   public:
     /// "codec 'lz4'", "none, gzip, zlib, zstd, shuffle"
-    UnsupportedZarr(const std::string& seen, const std::string& allowed)
+    /// `also`: what would help beside Python.
+    UnsupportedZarr(const std::string& seen, const std::string& allowed,
+                    const std::string& also = "")
         : InvalidArgument(Problem{"C++ does not read it", seen, allowed,
-                                  "Python does, where zarr's library does: fluvial.open, or "
-                                  "`fluvial pipe` makes a copy for C++"}) {}
+                                  also + "Python does, where zarr's library does: fluvial.open, or "
+                                         "`fluvial pipe` makes a copy for C++"}) {}
 };
 
 }  // namespace fluvial::store
