@@ -110,8 +110,12 @@ TEST_CASE("halves of surrogate pairs are read where Python may have written them
         return parse_json(text, JsonNumbers::OfPython).string("it");
     };
     CHECK(string(R"("\udcff")") == "\xef\xbf\xbd");
-    CHECK(string(R"("\ud83da")") == "\xef\xbf\xbd" "a");
-    CHECK(string(R"("\ud83d\u0041")") == "\xef\xbf\xbd" "A");
+    CHECK(string(R"("\ud83da")") ==
+          "\xef\xbf\xbd"
+          "a");
+    CHECK(string(R"("\ud83d\u0041")") ==
+          "\xef\xbf\xbd"
+          "A");
     CHECK(string(R"("\ud83d\ude00")") == "\xf0\x9f\x98\x80");
     CHECK_THROWS_AS(parse_json(R"("\udcff")"), InvalidArgument);
     CHECK_THROWS_AS(parse_json(R"("\ud83da")"), InvalidArgument);
