@@ -117,7 +117,7 @@ def _stand_by_in(where):
 
 
 def _ranks_that_are_left(fl, pool):
-    """Of a host that is cut off the other rank is lost, too, a moment later, with what it was given."""
+    """Of a host that is cut off the other rank is lost, too, a moment later, with its tasks."""
     until = time.monotonic() + 20
     while True:
         try:
