@@ -123,4 +123,5 @@ def test_a_program_goes_on_without_a_coordinate(build, launcher, year):
     assert printed.startswith("59 records: mean 0, std ")
     for words in ((), ("t",)):
         code, _, said = run(launcher, 1, program, *words, cwd=year)
-        assert (code, said) == (2, "usage: several_files VARIABLE FILE...\n")
+        assert code == 2
+        assert said.startswith("usage: several_files VARIABLE FILE...\n")  # mpiexec may say more
