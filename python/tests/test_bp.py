@@ -5,14 +5,12 @@ import importlib.util
 import os
 import pathlib
 import pickle
-import signal
-import subprocess
-import sys
 
 import adios2
 import numpy as np
 import openpmd_api as io
 import pytest
+from harness.unlucky_writers import killed_in_the_third_step, refused_by_a_full_disk
 
 import fluvial as fl
 
@@ -205,42 +203,15 @@ def test_metadata_that_are_damaged(tmp_path):
 
 
 def test_a_killed_writer_leaves_whole_steps(tmp_path):
-    program = f"""
-import os, signal, numpy as np, fluvial as fl
-series = fl.open({str(tmp_path / "a.bp")!r}, "w")
-for index in range(3):
-    with series.step() as step:
-        step.put("x", np.full(10, index))
-        if index == 2:
-            series._finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-"""
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL
+    killed_in_the_third_step(tmp_path / "a.bp")
     with fl.open(tmp_path / "a.bp") as file:
         assert [int(step["x"].max()) for step in file] == [0, 1]
 
 
 def test_a_full_disk_is_an_error_and_leaves_the_steps_before(tmp_path):
     """The library ends the process when it closes what it could not write."""
-    program = f"""
-import resource, signal
-import numpy as np, fluvial as fl
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # as a disk of 1 MiB
-series = fl.open({str(tmp_path / "a.bp")!r}, "w")
-for count in (1000, 1_000_000, 1000):
-    try:
-        with series.step() as step:
-            step.put("x", np.ones(count))
-    except OSError as error:
-        print("refused:", error)
-series.close()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("a.bp' cannot be written: got File too large; allowed") == 2
+    printed = refused_by_a_full_disk(tmp_path / "a.bp")
+    assert printed.count("a.bp' cannot be written: got File too large; allowed") == 2
     with fl.open(tmp_path / "a.bp") as file:
         assert [step["x"].sum() for step in file] == [1000]
 

@@ -2,11 +2,11 @@
 """Files whose disk is full or whose writer is killed: an error in time, and whole steps alone."""
 
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
+from harness.unlucky_writers import killed_in_the_third_step, refused_by_a_full_disk
 
 import fluvial as fl
 
@@ -17,42 +17,15 @@ import fluvial as fl
 )
 def test_a_full_disk_is_an_error_and_no_signal(tmp_path, file, options, named):
     path = str(tmp_path / file)
-    program = f"""
-import resource, signal
-import numpy as np, fluvial as fl
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # as a disk of 1 MiB
-series = fl.open({path!r}, "w", **{options!r})
-for count in (1000, 1_000_000, 1000):
-    try:
-        with series.step() as step:
-            step.put("x", np.ones(count))
-    except OSError as error:
-        print("refused:", error)
-series.close()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("refused: ") == 1 and "File too large" in done.stdout
-    assert named in done.stdout
+    printed = refused_by_a_full_disk(path, **options)
+    assert printed.count("refused: ") == 1 and "File too large" in printed
+    assert named in printed
     with fl.open(path) as series:
         assert [(step.index, step["x"].sum()) for step in series] == [(0, 1000), (2, 1000)]
 
 
 def test_a_killed_writer_leaves_only_whole_steps(tmp_path):
-    program = f"""
-import os, signal, numpy as np, fluvial as fl
-series = fl.open({str(tmp_path / "data%T.h5")!r}, "w")
-for index in range(3):
-    with series.step() as step:
-        step.put("x", np.full(10, index))
-        if index == 2:
-            series._finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-"""
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL
+    killed_in_the_third_step(tmp_path / "data%T.h5")
     left = ["data%T.h5.writing", "data0.h5", "data1.h5", "data2.h5.part"]
     assert sorted(os.listdir(tmp_path)) == left
     with fl.open(str(tmp_path / "data%T.h5")) as series:
@@ -63,17 +36,8 @@ for index in range(3):
 @pytest.mark.parametrize("where", ["_finish", "_write_parts"])
 def test_a_killed_writer_of_one_file_leaves_only_whole_steps(tmp_path, where, options):
     """Of the step that was laid out and not written nothing is seen, least of all zeros."""
-    program = f"""
-import os, signal, numpy as np, fluvial as fl
-series = fl.open({str(tmp_path / "a.h5")!r}, "w", **{options!r})
-for index in range(1, 4):
-    with series.step(iteration=index) as step:
-        step.put("meshes/x", np.full(1000, index))
-        if index == 3:
-            series.{where} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-"""
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL
+    path = tmp_path / "a.h5"
+    killed_in_the_third_step(path, before=where, name="meshes/x", first=1, length=1000, **options)
     with fl.open(tmp_path / "a.h5") as series:
         assert [int(step["meshes/x"].min()) for step in series] == [1, 2]
 

@@ -16,7 +16,7 @@ PEER = -8  # FLUVIAL_EPEER
 
 WRITER = textwrap.dedent(
     """
-    import sys, time
+    import sys
     import numpy as np
     import fluvial as fl
 

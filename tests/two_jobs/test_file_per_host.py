@@ -7,13 +7,13 @@ The hosts are names alone here: ranks on real ones write so in `tests/cluster`.
 import glob
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from harness import scenario
+from harness.unlucky_writers import killed_in_the_third_step
 
 SHAPE = (23, 50, 4)
 
@@ -201,17 +201,7 @@ def test_what_is_removed_with_a_file_that_is_written_anew(tmp_path):
 def test_a_killed_writer_leaves_nothing_wrong(tmp_path):
     """A follower gets whole steps, then PeerLost; no element that nobody wrote."""
     path = str(tmp_path / "run.h5")
-    program = f"""
-import os, signal, numpy as np, fluvial as fl
-series = fl.open({path!r}, "w", file_per="host")
-for index in range(3):
-    with series.step() as step:
-        step.put("x", np.full(2000, index))
-        if index == 2:
-            series._finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-"""
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL
+    killed_in_the_third_step(path, length=2000, file_per="host")
     import fluvial as fl
 
     seen = []

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs for climate data read such files is tested in Python (tests/docs/test_programs.py).
+// How programs for climate data read such files is tested in Python
+// (tests/docs/test_writers_and_readers.py).
 #include <algorithm>
 #include <cmath>
 #include <fstream>
