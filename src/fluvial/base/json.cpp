@@ -19,7 +19,7 @@ constexpr int depth_max = 512;
 
 class Parser {
   public:
-    Parser(std::string_view text, JsonNumbers numbers) : text_(text), numbers_(numbers) {}
+    Parser(std::string_view text, JsonDialect dialect) : text_(text), dialect_(dialect) {}
 
     Json whole() {
         Json value = next(0);
@@ -100,7 +100,7 @@ class Parser {
     }
     /// NaN, Infinity or -Infinity.
     std::optional<double> no_number() {
-        if (numbers_ == JsonNumbers::Finite) {
+        if (dialect_ == JsonDialect::Standard) {
             return std::nullopt;
         }
         constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -197,7 +197,7 @@ class Parser {
         if (first < 0xd800 || first >= 0xe000) {
             return first;
         }
-        if (numbers_ == JsonNumbers::OfPython && (first >= 0xdc00 || !second_half_follows())) {
+        if (dialect_ == JsonDialect::Python && (first >= 0xdc00 || !second_half_follows())) {
             return replacement;
         }
         if (first >= 0xdc00 || !take("\\u")) {
@@ -237,7 +237,7 @@ class Parser {
             begin + (length == std::string_view::npos ? text_.size() - at_ : length);
         double value = 0;
         auto [stopped, error] = std::from_chars(begin, end, value);
-        if (error == std::errc::result_out_of_range && numbers_ == JsonNumbers::OfPython) {
+        if (error == std::errc::result_out_of_range && dialect_ == JsonDialect::Python) {
             value = std::strtod(std::string(begin, end).c_str(), nullptr);  // infinity, or zero
             error = {};
         }
@@ -268,7 +268,7 @@ class Parser {
     }
 
     std::string_view text_;
-    JsonNumbers numbers_;
+    JsonDialect dialect_;
     std::size_t at_ = 0, counted_ = 0, line_ = 1;
 };
 
@@ -322,8 +322,8 @@ const Json::Members& Json::members(const std::string& what) const {
     return as<Members>(what, "an object");
 }
 
-Json parse_json(std::string_view text, JsonNumbers numbers) {
-    return Parser(text, numbers).whole();
+Json parse_json(std::string_view text, JsonDialect dialect) {
+    return Parser(text, dialect).whole();
 }
 
 }  // namespace fluvial

@@ -45,13 +45,17 @@ class Json {
     std::size_t line_ = 0;
 };
 
-/// JSON, or what Python's module makes of numbers that JSON does not have: NaN, Infinity,
-/// -Infinity.
-enum class JsonNumbers : std::uint8_t { Finite, OfPython };
+/// How strict a text is read.
+enum class JsonDialect : std::uint8_t {
+    Standard,
+    /// As Python's module reads it, which many programs write: also NaN, Infinity and -Infinity,
+    /// numbers beyond float64 (infinite), and halves of surrogate pairs (each becomes U+FFFD).
+    Python
+};
 
 /// Throws InvalidArgument, which names line and column, for a text that is not JSON, is nested
-/// deeper than 64 times, or has a name twice in one object.
-Json parse_json(std::string_view text, JsonNumbers numbers = JsonNumbers::Finite);
+/// deeper than 512 times, or has a name twice in one object.
+Json parse_json(std::string_view text, JsonDialect dialect = JsonDialect::Standard);
 
 /// On one line, with all but ASCII escaped, as Python's module writes it.
 std::string text_of(const Json& json);

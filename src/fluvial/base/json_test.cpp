@@ -84,18 +84,18 @@ TEST_CASE("integers of 64 bits are exact, other numbers are float64") {
 }
 
 TEST_CASE("numbers that JSON does not have are read where Python may have written them") {
-    CHECK(std::isnan(parse_json("NaN", JsonNumbers::OfPython).number("it")));
-    CHECK(parse_json("[-Infinity]", JsonNumbers::OfPython).list("it")[0].number("it") ==
+    CHECK(std::isnan(parse_json("NaN", JsonDialect::Python).number("it")));
+    CHECK(parse_json("[-Infinity]", JsonDialect::Python).list("it")[0].number("it") ==
           -std::numeric_limits<double>::infinity());
-    CHECK(parse_json("Infinity", JsonNumbers::OfPython).number("it") ==
+    CHECK(parse_json("Infinity", JsonDialect::Python).number("it") ==
           std::numeric_limits<double>::infinity());
     for (const char* text : {"NaN", "Infinity", "-Infinity"}) {
         CHECK_THROWS_AS(parse_json(text), InvalidArgument);
     }
-    CHECK_THROWS_AS(parse_json("NaNs", JsonNumbers::OfPython), InvalidArgument);
-    CHECK_THROWS_AS(parse_json("-NaN", JsonNumbers::OfPython), InvalidArgument);
+    CHECK_THROWS_AS(parse_json("NaNs", JsonDialect::Python), InvalidArgument);
+    CHECK_THROWS_AS(parse_json("-NaN", JsonDialect::Python), InvalidArgument);
     const auto number = [](const std::string& text) {
-        return parse_json(text, JsonNumbers::OfPython).number("it");
+        return parse_json(text, JsonDialect::Python).number("it");
     };
     const std::string digits = '1' + std::string(400, '0');
     CHECK(number(digits) == std::numeric_limits<double>::infinity());
@@ -107,7 +107,7 @@ TEST_CASE("numbers that JSON does not have are read where Python may have writte
 
 TEST_CASE("halves of surrogate pairs are read where Python may have written them") {
     const auto string = [](const char* text) {
-        return parse_json(text, JsonNumbers::OfPython).string("it");
+        return parse_json(text, JsonDialect::Python).string("it");
     };
     CHECK(string(R"("\udcff")") == "\xef\xbf\xbd");
     CHECK(string(R"("\ud83da")") ==
@@ -126,6 +126,6 @@ TEST_CASE("values are written as Python writes them") {
          {R"({"a": [1, -2.5, 1e+22, 1.0, 18446744073709551615], "b": {"c": null, "d": true}})",
           R"(["a\"\\\b\f\n\r\t\u0001\u00e9\u20ac\ud83d\ude00\u007f"])",
           "[NaN, Infinity, -Infinity]", "[]", "{}", "false"}) {
-        CHECK(text_of(parse_json(text, JsonNumbers::OfPython)) == text);
+        CHECK(text_of(parse_json(text, JsonDialect::Python)) == text);
     }
 }

@@ -117,7 +117,7 @@ const char* fluvial_last_message(void);
 /// there is nothing of the kind. Local.
 const char* fluvial_last_warnings(void);
 
-/// Opens a file of any format that Fluvial reads: netCDF classic, netCDF-4, HDF5. Hints:
+/// Opens a file of any format that Fluvial reads: netCDF classic, netCDF-4, HDF5, Zarr. Hints:
 /// `cb_nodes` (how many ranks read; all, unless given), `cb_buffer_size` (bytes of a read),
 /// `fluvial_threads` (threads of a rank; its cores, unless given), `fluvial_memory` (bytes of a
 /// rank beside results, 64 MiB unless given: where chunks are large, fewer threads work at once),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Helper ranks: they do nothing but pass on what others exchange.
 ///
+// clang-format off
 /// | event                         | other ranks                        | helpers                |
 /// |-------------------------------|------------------------------------|------------------------|
 /// | an exchange begins            | agree among themselves             | sleep in serve()       |
@@ -9,15 +10,16 @@
 /// | one of them is wrong          | the same error on all of them      | hear nothing of it     |
 /// | one dies, or is stopped, and  | as in exchange_over_kept()         | PeerLost, or TimedOut  |
 /// | they have not agreed          |                                    |                        |
-/// | any rank dies, or is stopped, | PeerLost, PeerStalled, or TimedOut where another saw it first
-/// || | later on                      |                                    | | | a helper does not
-/// come        | TimedOut, after stall_timeout_s    |                        | | the data moves |
-/// as move::exchange                  | are proxies            | | a path was given up           |
-/// all go on with another communicator, without old messages  || | they release                  |
-/// the first one says so              | serve() returns        | | nothing moves in time         |
-/// TimedOut; they tell the helpers    | TimedOut               | | this ends on one rank without |
-/// TimedOut in the exchange under way | TimedOut               | | release(), or by an error     |
-/// or the next one                    |                        |
+/// | any rank dies, or is stopped, | PeerLost, PeerStalled, or TimedOut | as on the other ranks  |
+/// | later on                      | where another saw it first         |                        |
+/// | a helper does not come        | TimedOut, after stall_timeout_s    |                        |
+/// | the data moves                | as move::exchange                  | are proxies            |
+/// | a path was given up           | all go on with another communicator, without old messages  ||
+/// | they release                  | the first one says so              | serve() returns        |
+/// | nothing moves in time         | TimedOut; they tell the helpers    | TimedOut               |
+/// | this ends on one rank without | TimedOut in the exchange under way | TimedOut               |
+/// | release(), or by an error     | or the next one                    |                        |
+// clang-format on
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Hints that users pass to MPI-IO.
+/// Hints that users pass in an MPI_Info: to MPI-IO, to scans, to series in C.
 #pragma once
 
 #include <map>

@@ -38,7 +38,7 @@ Json json_in(const std::string& file) {
     std::string content(input.size(), '\0');
     input.read(0, std::as_writable_bytes(std::span(content)));
     try {
-        return parse_json(content, JsonNumbers::OfPython);
+        return parse_json(content, JsonDialect::Python);
     } catch (const InvalidArgument& error) {
         refuse(file, error.what(), "JSON");
     }

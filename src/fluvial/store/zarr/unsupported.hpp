@@ -11,8 +11,8 @@ namespace fluvial::store {
 /// Thrown for sound metadata, unlike every other error that reading them makes.
 class UnsupportedZarr final : public InvalidArgument {
   public:
-    /// "codec 'lz4'", "none, gzip, zlib, zstd, shuffle"
-    /// `also`: what would help beside Python.
+    /// As ("codec 'lz4'", "none, gzip, zlib, zstd, shuffle"); `also` says what would help beside
+    /// Python.
     UnsupportedZarr(const std::string& seen, const std::string& allowed,
                     const std::string& also = "")
         : InvalidArgument(Problem{"C++ does not read it", seen, allowed,
