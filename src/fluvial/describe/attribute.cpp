@@ -105,6 +105,13 @@ std::optional<std::vector<double>> floats_of(const Attribute& value) {
         value);
 }
 
+std::string text_of(const Attributes& attributes, const std::string& name) {
+    const auto found = attributes.find(name);
+    const auto* const words =
+        found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+    return words == nullptr ? std::string() : *words;
+}
+
 bool say_the_same(const Attribute& one, const Attribute& other) {
     if (const auto *a = std::get_if<double>(&one), *b = std::get_if<double>(&other);
         a != nullptr && b != nullptr) {

@@ -38,6 +38,9 @@ Attribute attribute_of(const std::vector<std::uint64_t>& values);
 /// The number or the numbers as float64; nothing of texts and of true and false.
 std::optional<std::vector<double>> floats_of(const Attribute& value);
 
+/// The text that the attribute of this name is; empty where there is none, or it is no text.
+std::string text_of(const Attributes& attributes, const std::string& name);
+
 /// Whether they say the same. Unlike by ==, NaN says what NaN says: it is missing values' usual
 /// mark.
 bool say_the_same(const Attribute& one, const Attribute& other);

@@ -93,6 +93,13 @@ TEST_CASE("numbers as floats") {
     CHECK_FALSE(floats_of(true));
 }
 
+TEST_CASE("the text of an attribute, or nothing") {
+    const Attributes attributes{{"units", std::string("K")}, {"valid_max", 3.5}};
+    CHECK(text_of(attributes, "units") == "K");
+    CHECK(text_of(attributes, "valid_max").empty());
+    CHECK(text_of(attributes, "none").empty());
+}
+
 TEST_CASE("an unknown type is named") {
     Bytes bytes = encoded({{"a", true}});
     bytes[13] = std::byte{9};

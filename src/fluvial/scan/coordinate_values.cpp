@@ -14,7 +14,7 @@ namespace fluvial::scan {
 namespace {
 
 bool says_the_same(const DatasetPtr& one, const DatasetPtr& other, const char* name) {
-    return said_of(one->attributes(), name) == said_of(other->attributes(), name);
+    return text_of(one->attributes(), name) == text_of(other->attributes(), name);
 }
 
 /// Whether one needs no more than to be told as the other counts.
@@ -61,8 +61,8 @@ std::string differing_units(const std::vector<DatasetPtr>& parts) {
         const DatasetPtr& first = parts.front();
         for (const char* const name : {"units", "calendar"}) {
             if (!says_the_same(part, first, name) && !both_count_times(part, first)) {
-                return text(name, " '", said_of(part->attributes(), name), "' in '",
-                            part->bytes().path(), "' beside '", said_of(first->attributes(), name),
+                return text(name, " '", text_of(part->attributes(), name), "' in '",
+                            part->bytes().path(), "' beside '", text_of(first->attributes(), name),
                             "' in '", first->bytes().path(), "'");
             }
         }

@@ -44,11 +44,7 @@ class Looking final : public progress::Waiting {
 };
 
 bool is_ours(const StoredSteps& files) {
-    const auto& attributes = files.first().attributes();
-    const auto found = attributes.find("software");
-    const auto* said =
-        found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-    return said != nullptr && *said == "Fluvial";
+    return text_of(files.first().attributes(), "software") == "Fluvial";
 }
 
 }  // namespace

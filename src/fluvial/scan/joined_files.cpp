@@ -55,7 +55,7 @@ void check_same_axes(const store::Dataset& part, const store::Dataset& first) {
 bool are_times(const store::Dataset& coordinate) {
     const auto& names = coordinate.dimensions();
     return (!names.empty() && names.front() == "time") ||
-           !said_of(coordinate.attributes(), "units").empty();
+           !text_of(coordinate.attributes(), "units").empty();
 }
 
 /// What two neighbours along an axis have at their border.
@@ -193,7 +193,7 @@ std::string JoinedFiles::out_of_order(const std::string& coordinate, Index begin
             descends(values, borders) ? border.begin >= border.end : border.begin <= border.end;
         if (wrong && begin < border.at && end > border.at) {
             const auto shown = [&](double value) {
-                const std::string units = said_of(parts.front()->attributes(), "units");
+                const std::string units = text_of(parts.front()->attributes(), "units");
                 return exact(value) + (units.empty() ? "" : " " + units);
             };
             return text("the files are not in order along '", *dimension_, "': got ",

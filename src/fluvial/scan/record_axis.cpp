@@ -12,14 +12,8 @@ namespace {
 
 /// Whether a coordinate is time, as the CF conventions say it.
 bool is_time(const Attributes& attributes) {
-    const auto said = [&](const char* key) {
-        const auto found = attributes.find(key);
-        const auto* words =
-            found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-        return words == nullptr ? std::string() : *words;
-    };
-    return said("axis") == "T" || said("standard_name") == "time" ||
-           said("units").find(" since ") != std::string::npos;
+    return text_of(attributes, "axis") == "T" || text_of(attributes, "standard_name") == "time" ||
+           text_of(attributes, "units").find(" since ") != std::string::npos;
 }
 
 /// The datasets that have the dimension, and how many places they have along it.

@@ -206,18 +206,11 @@ std::optional<std::int64_t> instant(Calendar calendar, Words words) {
 
 }  // namespace
 
-std::string said_of(const Attributes& attributes, const std::string& name) {
-    const auto found = attributes.find(name);
-    const auto* const words =
-        found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-    return words == nullptr ? std::string() : *words;
-}
-
 std::optional<TimeUnits> TimeUnits::of(const Attributes& attributes) {
-    const std::string said = lower(said_of(attributes, "units"));
+    const std::string said = lower(text_of(attributes, "units"));
     Words words(said);
     const auto unit = length_of(words.word());
-    const auto calendar = find(calendars, lower(said_of(attributes, "calendar")));
+    const auto calendar = find(calendars, lower(text_of(attributes, "calendar")));
     if (!unit || !calendar || words.word() != "since") {
         return std::nullopt;
     }

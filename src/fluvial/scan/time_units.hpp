@@ -35,7 +35,4 @@ struct TimeUnits {
     double in(const TimeUnits& other, double value) const;
 };
 
-/// What an attribute says; empty where there is none, or it is no text.
-std::string said_of(const Attributes& attributes, const std::string& name);
-
 }  // namespace fluvial::scan

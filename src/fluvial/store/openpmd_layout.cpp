@@ -101,13 +101,6 @@ std::string without_slashes(const std::string& path) {
                                       : path.substr(first, path.find_last_not_of('/') - first + 1);
 }
 
-std::string text_of(const Attributes& attributes, const char* name) {
-    const auto found = attributes.find(name);
-    const auto* said =
-        found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-    return said == nullptr ? "" : *said;
-}
-
 /// Attributes as openPMD wants their types: units and grids in float64.
 Attributes typed(Attributes attributes) {
     for (auto& [name, value] : attributes) {
