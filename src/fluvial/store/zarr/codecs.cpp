@@ -30,15 +30,22 @@ constexpr Codec codecs3[] = {{"gzip", Filter::Kind::Gzip},
                              {"numcodecs.shuffle", Filter::Kind::Shuffle},
                              {"blosc", Filter::Kind::Blosc}};
 
+/// The codec of that name; nullptr where none of `codecs` has it.
 template <std::size_t count>
-Filter filter_of(const std::string& name, const Json* options, const Codec (&codecs)[count]) {
+const Codec* find(const std::string& name, const Codec (&codecs)[count]) {
     const auto* const found = std::find_if(std::begin(codecs), std::end(codecs),
                                            [&](const Codec& one) { return one.name == name; });
+    return found == std::end(codecs) ? nullptr : found;
+}
+
+template <std::size_t count>
+Filter filter_of(const std::string& name, const Json* options, const Codec (&codecs)[count]) {
+    const Codec* const found = find(name, codecs);
     std::string allowed = "none";
     for (const Codec& one : codecs) {
         allowed += is_built(one.kind) ? text(", ", one.name) : "";
     }
-    if (found == std::end(codecs)) {
+    if (found == nullptr) {
         throw UnsupportedZarr("codec '" + name + "'", allowed);
     }
     if (!is_built(found->kind)) {
@@ -187,12 +194,12 @@ ZarrCodecs zarr3_codecs(const Json& codecs, int ndim, DType dtype) {
         } else if (name == "transpose" && !bytes) {
             axes = transposed(axes, options);
         } else {
-            const Filter filter = filter_of(name, options, codecs3);
-            if (!bytes) {
+            // Whether or not this build has the codec: such a chain makes no sense.
+            if (!bytes && find(name, codecs3) != nullptr) {
                 throw InvalidArgument(Problem{"a codec of bytes stands before there are any",
                                               "'" + name + "'", "the codec bytes before it", ""});
             }
-            found.filters.push_back(filter);
+            found.filters.push_back(filter_of(name, options, codecs3));
         }
     }
     if (!bytes) {
