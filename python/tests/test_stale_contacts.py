@@ -2,9 +2,11 @@
 """Only contact files of dead writers of this host are removed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from fluvial.stage.stale_contacts import contact_folder, remove_stale_contacts
@@ -39,6 +41,22 @@ def test_the_file_of_a_living_writer_stays(tmp_path):
     with fl.open("gas", "w", readers=0, directory=tmp_path):
         assert remove_stale_contacts(str(tmp_path)) == []
         assert (tmp_path / "gas.fluvial").exists()
+
+
+def test_a_copy_of_a_living_writers_file_is_followed(tmp_path):
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    with fl.open("gas", "w", readers=0, directory=own) as writer:
+        shutil.copy(own / "gas.fluvial", other)
+        with fl.open("gas", directory=other, rendezvous_timeout=5) as series:
+            with writer.step() as step:
+                step.put("x", [1.0, 2.0])
+            assert next(iter(series))["x"].read().tolist() == [1, 2]
+    begin = time.monotonic()
+    with pytest.raises(fl.StaleContact, match="no process answers at the address"):
+        fl.open("gas", directory=other, rendezvous_timeout=30)
+    assert time.monotonic() - begin < 5
 
 
 def test_a_file_of_another_boot_or_of_another_kind_stays(left_behind):

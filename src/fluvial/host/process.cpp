@@ -56,6 +56,11 @@ Process own_process() {
     return {id, status ? status->started : 0};
 }
 
+bool runs(std::int64_t id) {
+    const auto status = status_of(id);
+    return status && status->state != 'Z' && status->state != 'X';
+}
+
 bool is_alive(const Process& process) {
     const auto status = status_of(process.id);
     return status && status->started == process.started && status->state != 'Z' &&

@@ -19,6 +19,8 @@ struct Process {
 std::string process_table();
 /// This process.
 Process own_process();
+/// True when some process has this number now, and runs.
+bool runs(std::int64_t id);
 /// True when the process table has it, and it is neither dead nor waiting to be buried.
 bool is_alive(const Process& process);
 /// True when it is alive and was stopped: by a signal, or by a debugger.

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/process.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -150,7 +151,7 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
     return contact;
 }
 
-std::string read_all(int fd) {
+std::string content_of(int fd) {
     std::string content;
     char block[1024];
     for (ssize_t got = 0;
@@ -281,7 +282,7 @@ Contact decode_contact(std::span<const std::byte> bytes) {
 }
 
 std::optional<Contact> parse_contact(const std::string& path, const host::Descriptor& file) {
-    return parse(path, read_all(file.get()));
+    return parse(path, content_of(file.get()));
 }
 
 std::optional<Contact> read_contact(const std::string& path) {
@@ -310,6 +311,9 @@ std::optional<Contact> read_contact(const std::string& path) {
     }
     if (contact->boot_id != boot_id() && contact->host != hostname()) {
         return contact;  // a lock on another host need not be known here
+    }
+    if (contact->boot_id == boot_id() && host::runs(contact->pid)) {
+        return contact;  // a copy of a living writer's file; if it is another process, none answers
     }
     throw StaleContact(
         Problem{"the contact file was left behind by a writer that is dead",
