@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from ._core import InvalidArgument, Reduction, Terms, check_alike, dtype_name
 from ._core import Operator as NativeOperator
-from .base.arguments import ndim_max, to_array, to_int, to_weights, wrong_type
+from .base.arguments import ndim_max, to_array, to_int, wrong_type
+from .compute.companions import Labels, companions, in_order_of, spread
 from .compute.passes import Results, run_passes
 from .compute.registry import Reduced, Resolved, resolve
 from .compute.required_counts import COUNT_OF, counts_of, with_enough
@@ -64,9 +65,11 @@ def reduce(
     min_count
         Fewer elements that count make the result NaN, as in xarray: 1 for a sum of nothing.
     weights
-        Broadcast to the arrays' shape; converted to float64.
+        Broadcast to the arrays' shape; converted to float64. Where they are masked nothing counts.
     mask
-        Broadcast to the arrays' shape; elements where it is False do not count.
+        Broadcast to the arrays' shape; elements where it is False, or masked, do not count.
+        DataArrays as weights, mask or further arrays fit a DataArray by the names of their
+        dimensions, whose coordinates must be equal.
     comm
         An mpi4py communicator: the call is then collective, and every rank's arrays are parts of
         one, concatenated in rank order along the first reduced axis. Kept axes, dtypes, operators
@@ -170,7 +173,7 @@ def _prepare(
         views = [arrays]
     else:
         _check_order(specs, arrays)
-        views, mask, frame = _as_arrays(arrays), _mask(arrays, mask), _frame(arrays, over)
+        views, frame = _as_arrays(arrays), _frame(arrays, over)
     shape = views[0].shape
     for view in views:
         if view.shape != shape:
@@ -189,13 +192,14 @@ def _prepare(
             )
         entries.append((name, op, list(range(count))))
     required = None if min_count is None else to_int(min_count, "min_count", 0)
+    factors, counts = companions(weights, mask, shape, Labels.of(_first(arrays)))
     return _Call(
         specs=specs,
         entries=entries if required is None else [*entries, *counts_of(entries, required)],
         arrays=views,
         over=list(range(len(shape))) if over is None else _axes(over, arrays),
-        weights=None if weights is None else _spread(to_weights(weights), shape, "weights"),
-        mask=None if mask is None else _spread(to_array(mask, "mask").astype(bool), shape, "mask"),
+        weights=factors,
+        mask=_counting(arrays, counts, shape),
         frame=frame,
         required=required,
     )
@@ -236,18 +240,31 @@ def _frame(arrays: object, over: Over | None) -> Frame | None:
 
 
 def _as_arrays(arrays: object) -> list[np.ndarray]:
-    """One array, or the list of arrays of a call; a list of numbers is one array."""
+    """One array, or the list of arrays of a call; a list of numbers is one array.
+
+    Further arrays that are labelled have the axes of the first one, in its order.
+    """
     given = arrays if _is_several(arrays) else [arrays]
     names = "Datasets of a step or a file are reduced by its own reduce"
-    return [a if type(a) is np.ndarray else to_array(a, "the array", names) for a in given]
+    labels = Labels.of(given[0]) if len(given) > 1 else None
+    found = []
+    for array in given:
+        if isinstance(array, np.ndarray):  # what is masked is told by the mask
+            values = array.data if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
+        else:
+            values = to_array(array, "the array", names)
+        found.append(in_order_of(labels, values, array))
+    return found
 
 
-def _mask(arrays: object, mask: npt.ArrayLike | None) -> npt.ArrayLike | None:
+def _counting(arrays: object, mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
     """Return the mask of a call: what a masked array leaves out does not count either."""
+    if type(arrays) is np.ndarray:
+        return mask
     for array in arrays if _is_several(arrays) else [arrays]:
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-            counts = ~np.ma.getmaskarray(array)
-            mask = counts if mask is None else np.logical_and(mask, counts)
+            counts = spread(~np.ma.getmaskarray(array), shape, "mask")
+            mask = counts if mask is None else mask & counts
     return mask
 
 
@@ -268,16 +285,6 @@ def _axes(over: Over, arrays: object) -> list[int]:
             "Leave `over` out to reduce over all."
         )
     return axes
-
-
-def _spread(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
-    try:
-        return np.broadcast_to(array, shape)
-    except ValueError:
-        raise InvalidArgument(
-            f"{what} do not fit the arrays: got shape {array.shape}; allowed: what broadcasts to "
-            f"{shape}. Add axes with numpy.newaxis."
-        ) from None
 
 
 def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Reduced:

@@ -60,6 +60,7 @@ def arrays_in_memory(comm, fl, odd):
     refused(fl, lambda: reduce(h(long)), "1001 numbers, checksum")
     refused(fl, lambda: reduce("sum" if odd else "mean"), f"sum(skipna=true) {where}")
     refused(fl, lambda: reduce("mean", skipna=odd), "mean(skipna=true)")
+    refused(fl, lambda: reduce(fl.ops.Median(exact=odd)), "again=true")
     refused(fl, lambda: reduce({"b" if odd else "a": "mean"}), "names of the results", "'b'")
     refused(fl, lambda: reduce("mean", x.astype("f4" if odd else "f8")), "float32")
     refused(fl, lambda: reduce("mean", x[None], over=1 if odd else 0), "do not fit")
@@ -108,6 +109,8 @@ def scans(comm, fl, odd, path):
         refused(fl, lambda: data.where(warm).reduce("mean"), "warm, version '2' of inputs 0")
         quantile = fl.ops.Quantile(0.25 if odd else 0.5)
         refused(fl, lambda: data.reduce(quantile), "the operator of", "quantile(")
+        median = "median(exact)" if odd else "median"
+        refused(fl, lambda: data.reduce(median), "the operator of", "again=true")
         refused(fl, lambda: data.reduce("mean", over=0 if odd else 1), "axes to reduce over")
         refused(fl, lambda: data.reduce("mean", buffer="8 KiB" if odd else "4 KiB"), "got 8192")
         refused(fl, lambda: data.reduce("mean", reproducible=odd), "reproducible: got true")

@@ -37,6 +37,32 @@ def test_arithmetic(both, name, before, number):
     same(found.isel(level=0).read(), expected.isel(level=0), rtol=2e-4)
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "gt", "le"])
+def test_with_results_of_the_library(both, name):
+    op = getattr(operator, name)
+    for reduced in (lambda x: x.mean("time"), lambda x: x.isel(level=0, time=0)):
+        found, expected = (op(x, reduced(y)) for x, y in zip(both, both[1:] * 2, strict=True))
+        same(found, expected, rtol=2e-4)
+        found, expected = (op(reduced(y), x) for x, y in zip(both, both[1:] * 2, strict=True))
+        same(found.transpose(*expected.dims), expected, rtol=2e-4)
+    if name in ("gt", "le"):
+        same(
+            both[0].where(op(both[0], both[1].mean())).count(),
+            both[1].where(op(both[1], both[1].mean())).count(),
+        )
+    else:
+        lazy = op(both[0], both[1].mean())
+        assert isinstance(lazy, fl.FileDataset)
+        same(lazy.mean("time"), op(both[1], both[1].mean()).mean("time"), rtol=2e-4)
+
+
+def test_two_datasets_are_refused(both):
+    dataset = both[0]
+    for wrong in (lambda: dataset - dataset, lambda: dataset > dataset.isel(time=0)):
+        with pytest.raises(fl.WrongType, match="two datasets are not computed"):
+            wrong()
+
+
 def test_operations_follow_one_another(both):
     found, expected = ((-(2 * (x - 273.15) + 1)) for x in both)
     assert "(2 * (value - 273.15)) + 1) * -1" in repr(found)

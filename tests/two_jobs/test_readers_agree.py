@@ -51,6 +51,7 @@ def reduce_oddly(comm, fl, step):
     )
     differ(["sum(skipna=true)"], op="sum" if odd else "mean")
     differ(["skipna=false"], skipna=not odd)
+    differ(["again=true"], op=fl.ops.Median(exact=odd))
     differ(["the axes to reduce over"], over=0 if odd else 1)
     differ(["the selection"], selection=np.s_[1:] if odd else np.s_[2:])
     differ(["the weights"], weights=np.full(SHAPE, 2.0 if odd else 1.0))

@@ -24,8 +24,8 @@ _OPTIONS = {
     "rendezvous_timeout=": "--wait=",
     "Raise rendezvous_timeout": "Raise --wait",
     "or pass readers=0 to": "or say --readers 0 to",
-    "Raw binary needs its layout stated: open_raw()": (
-        "Raw binary needs its layout stated, which a Python program does: fluvial.open(…, raw=…)"
+    "layout stated: open_raw() in C++, fluvial.open(…, raw=…) in Python": (
+        "layout stated, which a Python program does: fluvial.open(…, raw=…)"
     ),
 }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .._core import InvalidArgument
-from ..base.messages import shown
+from ..base.arguments import unknown_name
 from ..compute.operator_text import WITH_ARGUMENTS, with_arguments
 from ..compute.registry import Resolved, names, resolve
 
@@ -21,10 +20,7 @@ def to_operators(text: str, skipna: bool | None) -> dict[str, Resolved]:
     for word in re.split(r",(?![^(]*\))", text):
         match = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", word)
         if match is None or (match[2] is None and match[1] not in names()):
-            raise InvalidArgument(
-                f"no such operator: got {shown(word.strip())}; "
-                f"allowed: {', '.join([*names(), *WITH_ARGUMENTS])}"
-            )
+            raise unknown_name("no such operator", word.strip(), [*names(), *WITH_ARGUMENTS])
         name, argument = match[1], match[2]
         label = name if argument is None else f"{name}_{_plain(argument)}"
         found[label] = (

@@ -6,12 +6,27 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import operator
+import sys
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, TypeGuard, TypeVar, overload, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 
 from .._core import WrongType
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    Arrays: TypeAlias = np.ndarray | xr.DataArray
 
 Real: TypeAlias = float | np.integer | np.floating
 """One real number, which arithmetic and comparisons take."""
@@ -55,6 +70,21 @@ def with_array(sign: str, values: np.ndarray, array: np.ndarray, before: bool) -
     """Return what NumPy makes of two arrays; `before`: the second stands before the sign."""
     a, b = (array, values) if before else (values, array)
     return np.asarray({**_OPERATIONS, **SIGNS}[sign](a, b))
+
+
+def is_labelled(value: object) -> TypeGuard[xr.DataArray]:
+    """Tell whether a value is an xarray.DataArray, as results of files are."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(value, xarray.DataArray)
+
+
+def with_labelled(
+    sign: str, values: xr.DataArray, array: xr.DataArray, before: bool
+) -> xr.DataArray:
+    """Return what xarray makes of two arrays; `before`: the second stands before the sign."""
+    a, b = (array, values) if before else (values, array)
+    operations = cast("dict[str, Callable[[object, object], xr.DataArray]]", _OPERATIONS | SIGNS)
+    return operations[sign](a, b)
 
 
 def refuse_dataset(sign: str, value: object) -> None:
@@ -147,11 +177,11 @@ Comparing = TypeVar("Comparing", covariant=True)
 class LazyOperators(Protocol[Computed, Comparing]):
     """The signs of arithmetic and comparison, of a class that says what they come to."""
 
-    def _after(self, sign: str, number: object, before: bool = False) -> Computed | np.ndarray: ...
+    def _after(self, sign: str, number: object, before: bool = False) -> Computed | Arrays: ...
 
     def _absolute(self) -> Computed: ...
 
-    def _comparison(self, sign: str, bound: object) -> Comparing | np.ndarray: ...
+    def _comparison(self, sign: str, bound: object) -> Comparing | Arrays: ...
 
     # NumPy's scalars leave arithmetic with a dataset to the dataset.
     __array_priority__: int = 60
@@ -163,98 +193,126 @@ class LazyOperators(Protocol[Computed, Comparing]):
     def __add__(self, number: Real) -> Computed: ...
     @overload
     def __add__(self, number: np.ndarray) -> np.ndarray: ...
-    def __add__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __add__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __add__(self, number: object) -> Computed | Arrays:
         return self._after("+", number)
 
     @overload
     def __radd__(self, number: Real) -> Computed: ...
     @overload
     def __radd__(self, number: np.ndarray) -> np.ndarray: ...
-    def __radd__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __radd__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __radd__(self, number: object) -> Computed | Arrays:
         return self._after("+", number, before=True)
 
     @overload
     def __sub__(self, number: Real) -> Computed: ...
     @overload
     def __sub__(self, number: np.ndarray) -> np.ndarray: ...
-    def __sub__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __sub__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __sub__(self, number: object) -> Computed | Arrays:
         return self._after("-", number)
 
     @overload
     def __rsub__(self, number: Real) -> Computed: ...
     @overload
     def __rsub__(self, number: np.ndarray) -> np.ndarray: ...
-    def __rsub__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __rsub__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __rsub__(self, number: object) -> Computed | Arrays:
         return self._after("-", number, before=True)
 
     @overload
     def __mul__(self, number: Real) -> Computed: ...
     @overload
     def __mul__(self, number: np.ndarray) -> np.ndarray: ...
-    def __mul__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __mul__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __mul__(self, number: object) -> Computed | Arrays:
         return self._after("*", number)
 
     @overload
     def __rmul__(self, number: Real) -> Computed: ...
     @overload
     def __rmul__(self, number: np.ndarray) -> np.ndarray: ...
-    def __rmul__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __rmul__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __rmul__(self, number: object) -> Computed | Arrays:
         return self._after("*", number, before=True)
 
     @overload
     def __truediv__(self, number: Real) -> Computed: ...
     @overload
     def __truediv__(self, number: np.ndarray) -> np.ndarray: ...
-    def __truediv__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __truediv__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __truediv__(self, number: object) -> Computed | Arrays:
         return self._after("/", number)
 
     @overload
     def __rtruediv__(self, number: Real) -> Computed: ...
     @overload
     def __rtruediv__(self, number: np.ndarray) -> np.ndarray: ...
-    def __rtruediv__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __rtruediv__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __rtruediv__(self, number: object) -> Computed | Arrays:
         return self._after("/", number, before=True)
 
     @overload
     def __floordiv__(self, number: Real) -> Computed: ...
     @overload
     def __floordiv__(self, number: np.ndarray) -> np.ndarray: ...
-    def __floordiv__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __floordiv__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __floordiv__(self, number: object) -> Computed | Arrays:
         return self._after("//", number)
 
     @overload
     def __rfloordiv__(self, number: Real) -> Computed: ...
     @overload
     def __rfloordiv__(self, number: np.ndarray) -> np.ndarray: ...
-    def __rfloordiv__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __rfloordiv__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __rfloordiv__(self, number: object) -> Computed | Arrays:
         return self._after("//", number, before=True)
 
     @overload
     def __mod__(self, number: Real) -> Computed: ...
     @overload
     def __mod__(self, number: np.ndarray) -> np.ndarray: ...
-    def __mod__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __mod__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __mod__(self, number: object) -> Computed | Arrays:
         return self._after("%", number)
 
     @overload
     def __rmod__(self, number: Real) -> Computed: ...
     @overload
     def __rmod__(self, number: np.ndarray) -> np.ndarray: ...
-    def __rmod__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __rmod__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __rmod__(self, number: object) -> Computed | Arrays:
         return self._after("%", number, before=True)
 
     @overload
     def __pow__(self, number: Real) -> Computed: ...
     @overload
     def __pow__(self, number: np.ndarray) -> np.ndarray: ...
-    def __pow__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __pow__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __pow__(self, number: object) -> Computed | Arrays:
         return self._after("**", number)
 
     @overload
     def __rpow__(self, number: Real) -> Computed: ...
     @overload
     def __rpow__(self, number: np.ndarray) -> np.ndarray: ...
-    def __rpow__(self, number: object) -> Computed | np.ndarray:
+    @overload
+    def __rpow__(self, number: xr.DataArray) -> xr.DataArray: ...
+    def __rpow__(self, number: object) -> Computed | Arrays:
         return self._after("**", number, before=True)
 
     def __neg__(self) -> Computed:
@@ -267,28 +325,36 @@ class LazyOperators(Protocol[Computed, Comparing]):
     def __lt__(self, bound: Real) -> Comparing: ...
     @overload
     def __lt__(self, bound: np.ndarray) -> np.ndarray: ...
-    def __lt__(self, bound: object) -> Comparing | np.ndarray:
+    @overload
+    def __lt__(self, bound: xr.DataArray) -> xr.DataArray: ...
+    def __lt__(self, bound: object) -> Comparing | Arrays:
         return self._comparison("<", bound)
 
     @overload
     def __le__(self, bound: Real) -> Comparing: ...
     @overload
     def __le__(self, bound: np.ndarray) -> np.ndarray: ...
-    def __le__(self, bound: object) -> Comparing | np.ndarray:
+    @overload
+    def __le__(self, bound: xr.DataArray) -> xr.DataArray: ...
+    def __le__(self, bound: object) -> Comparing | Arrays:
         return self._comparison("<=", bound)
 
     @overload
     def __gt__(self, bound: Real) -> Comparing: ...
     @overload
     def __gt__(self, bound: np.ndarray) -> np.ndarray: ...
-    def __gt__(self, bound: object) -> Comparing | np.ndarray:
+    @overload
+    def __gt__(self, bound: xr.DataArray) -> xr.DataArray: ...
+    def __gt__(self, bound: object) -> Comparing | Arrays:
         return self._comparison(">", bound)
 
     @overload
     def __ge__(self, bound: Real) -> Comparing: ...
     @overload
     def __ge__(self, bound: np.ndarray) -> np.ndarray: ...
-    def __ge__(self, bound: object) -> Comparing | np.ndarray:
+    @overload
+    def __ge__(self, bound: xr.DataArray) -> xr.DataArray: ...
+    def __ge__(self, bound: object) -> Comparing | Arrays:
         return self._comparison(">=", bound)
 
     # Of object, these give bool; the signs of a dataset give a condition, as those of an array do.
@@ -300,7 +366,7 @@ class LazyOperators(Protocol[Computed, Comparing]):
     ) -> np.ndarray: ...
     @overload
     def __eq__(self, bound: object) -> bool: ...
-    def __eq__(self, bound: object) -> Comparing | np.ndarray | bool:
+    def __eq__(self, bound: object) -> Comparing | Arrays | bool:
         return self._comparison("==", bound)
 
     @overload
@@ -311,5 +377,5 @@ class LazyOperators(Protocol[Computed, Comparing]):
     ) -> np.ndarray: ...
     @overload
     def __ne__(self, bound: object) -> bool: ...
-    def __ne__(self, bound: object) -> Comparing | np.ndarray | bool:
+    def __ne__(self, bound: object) -> Comparing | Arrays | bool:
         return self._comparison("!=", bound)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import InvalidArgument
-from ..base.arguments import to_float, to_int, to_numbers
+from ..base.arguments import to_bool, to_float, to_int, to_numbers
 from ..base.messages import shown
 from .named_operator import NamedOperator, PerPosition
 
@@ -63,7 +63,7 @@ class Histogram(NamedOperator):
         skipna: bool = False,
     ) -> None:
         found = _edges(edges, bins, range)
-        super().__init__("histogram", {"edges": found, "skipna": bool(skipna)})
+        super().__init__("histogram", {"edges": found, "skipna": to_bool(skipna, "skipna")})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Counts:
         """Return counts and edges."""
@@ -131,7 +131,7 @@ class Histogram2D(NamedOperator):
             "edges_x": to_numbers(edges_x, "edges_x"),
             "edges_y": to_numbers(edges_y, "edges_y"),
         }
-        super().__init__("histogram2d", options | {"skipna": bool(skipna)})
+        super().__init__("histogram2d", options | {"skipna": to_bool(skipna, "skipna")})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Counts2D:
         """Return counts and edges."""
@@ -198,13 +198,15 @@ class Quantile(NamedOperator):
     ) -> None:
         self.q = to_numbers(q, "q")
         self.one = np.ndim(q) == 0
-        self.exact = bool(exact)
+        self.exact = to_bool(exact, "exact")
         self._accuracy = to_float(accuracy, "accuracy")
         options: dict[str, object] = {
             "q": self.q,
             "accuracy": self._accuracy,
-            "skipna": bool(skipna),
+            "skipna": to_bool(skipna, "skipna"),
         }
+        if self.exact:
+            options["again"] = True  # which ranks compare: they all look at the data again
         if _found is not None:
             options |= {side: _found[side].ravel().tolist() for side in ("low", "high")}
         super().__init__("quantile", options)
@@ -274,7 +276,11 @@ class TopK(NamedOperator):
     """
 
     def __init__(self, k: int = 10, *, largest: bool = True, skipna: bool = True) -> None:
-        options = {"k": to_int(k, "k"), "largest": bool(largest), "skipna": bool(skipna)}
+        options = {
+            "k": to_int(k, "k"),
+            "largest": to_bool(largest, "largest"),
+            "skipna": to_bool(skipna, "skipna"),
+        }
         super().__init__("top_k", options)
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Top:

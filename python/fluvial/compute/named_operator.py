@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._core import Builtin
+from ..base.arguments import to_bool
 
 PerPosition: TypeAlias = np.ndarray | np.number
 """A NumPy scalar, which has the methods of an array, or an array of the kept axes' shape."""
@@ -30,7 +31,9 @@ class NamedOperator(Builtin):
         """Return the same operator that passes over NaN, or lets it propagate."""
         name, options = self._made_of
         state = {key: value for key, value in self.__dict__.items() if key != "_made_of"}
-        return _made_again(type(self), (name, {**options, "skipna": bool(skipna)}), state)
+        return _made_again(
+            type(self), (name, {**options, "skipna": to_bool(skipna, "skipna")}), state
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return _made_again, (type(self), self._made_of, self.__dict__)

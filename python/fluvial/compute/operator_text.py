@@ -7,6 +7,7 @@ import math
 from typing import TypedDict
 
 from .._core import Builtin, InvalidArgument
+from ..base.arguments import to_bool
 from .distribution_operators import Histogram, Median, Quantile, TopK
 from .scalar_operators import Norm, Std, Variance
 
@@ -34,7 +35,7 @@ def with_arguments(name: str, argument: str, skipna: bool | None) -> Builtin:
     >>> with_arguments("quantile", "0.9", None).q
     [0.9]
     """
-    told: _Told = {} if skipna is None else {"skipna": bool(skipna)}
+    told: _Told = {} if skipna is None else {"skipna": to_bool(skipna, "skipna")}
     try:
         if name == "histogram":
             return _histogram(argument, told)

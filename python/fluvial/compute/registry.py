@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core import Builtin, InvalidArgument, WrongType, operator_names
 from .._core import Operator as NativeOperator
-from ..base.arguments import unknown_name
+from ..base.arguments import to_bool, unknown_name
 from ..base.messages import shown
 from .distribution_operators import Median, TopK
 from .named_operator import NamedOperator
@@ -96,7 +96,7 @@ def resolve(spec: Spec, *, skipna: bool | None = None) -> Resolved:
         An unknown name, a class instead of an object, or `skipna` beside an operator of one's own.
     """
     if isinstance(spec, str):
-        options = {} if skipna is None else {"skipna": bool(skipna)}
+        options = {} if skipna is None else {"skipna": to_bool(skipna, "skipna")}
         if match := re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", spec):
             return with_arguments(match[1], match[2], skipna)
         if spec in _BY_NAME:

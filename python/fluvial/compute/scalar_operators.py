@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arguments import to_float
+from ..base.arguments import to_bool, to_float
 from .named_operator import NamedOperator, PerPosition
 
 
@@ -35,7 +35,7 @@ class Sum(NamedOperator):
     """
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__("sum", {"skipna": bool(skipna)})
+        super().__init__("sum", {"skipna": to_bool(skipna, "skipna")})
 
 
 class Mean(NamedOperator):
@@ -59,7 +59,7 @@ class Mean(NamedOperator):
     """
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__("mean", {"skipna": bool(skipna)})
+        super().__init__("mean", {"skipna": to_bool(skipna, "skipna")})
 
 
 class Min(NamedOperator):
@@ -83,7 +83,7 @@ class Min(NamedOperator):
     """
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__("min", {"skipna": bool(skipna)})
+        super().__init__("min", {"skipna": to_bool(skipna, "skipna")})
 
 
 class Max(NamedOperator):
@@ -102,7 +102,7 @@ class Max(NamedOperator):
     """
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__("max", {"skipna": bool(skipna)})
+        super().__init__("max", {"skipna": to_bool(skipna, "skipna")})
 
 
 class Product(NamedOperator):
@@ -124,7 +124,7 @@ class Product(NamedOperator):
     """
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__("product", {"skipna": bool(skipna)})
+        super().__init__("product", {"skipna": to_bool(skipna, "skipna")})
 
 
 class Count(NamedOperator):
@@ -143,7 +143,7 @@ class Count(NamedOperator):
     """
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__("count", {"skipna": bool(skipna)})
+        super().__init__("count", {"skipna": to_bool(skipna, "skipna")})
 
 
 class Located(NamedTuple):
@@ -179,7 +179,7 @@ class ArgMin(NamedOperator):
     _name = "argmin"
 
     def __init__(self, *, skipna: bool = True) -> None:
-        super().__init__(self._name, {"skipna": bool(skipna)})
+        super().__init__(self._name, {"skipna": to_bool(skipna, "skipna")})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Located:
         """Return value and coordinates."""
@@ -226,7 +226,9 @@ class Variance(NamedOperator):
     _name = "variance"
 
     def __init__(self, *, ddof: float = 0, skipna: bool = True) -> None:
-        super().__init__(self._name, {"ddof": to_float(ddof, "ddof"), "skipna": bool(skipna)})
+        super().__init__(
+            self._name, {"ddof": to_float(ddof, "ddof"), "skipna": to_bool(skipna, "skipna")}
+        )
 
 
 class Std(Variance):
@@ -260,4 +262,4 @@ class Norm(NamedOperator):
     """
 
     def __init__(self, p: float = 2, *, skipna: bool = True) -> None:
-        super().__init__("norm", {"p": to_float(p, "p"), "skipna": bool(skipna)})
+        super().__init__("norm", {"p": to_float(p, "p"), "skipna": to_bool(skipna, "skipna")})

@@ -59,6 +59,11 @@ class DescribedDataset(Values):
         return tuple(positions.length(self._view.at(dim)) for dim in self.dims)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Extents by dimension."""
+        return dict(zip(self.dims, self.shape, strict=True))
+
+    @property
     def ndim(self) -> int:
         """Number of dimensions that are left."""
         return len(self.dims)
@@ -102,9 +107,9 @@ class DescribedDataset(Values):
         return Attributes(self._files.attributes_of(self._name))
 
     @property
-    def coords(self) -> dict[str, xr.DataArray]:
+    def coords(self) -> xr.Coordinates:
         """Coordinates of the selection; read when asked for, times decoded."""
-        return {k: xr.DataArray(v, name=k) for k, v in self._coords(self._view).items()}
+        return xr.Coordinates(dict(self._coords(self._view)))
 
     @property
     def layout(self) -> Layout:

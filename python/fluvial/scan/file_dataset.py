@@ -11,7 +11,14 @@ import numpy as np
 import xarray as xr
 
 from .._core import InvalidArgument
-from ..compute.arithmetic import Arithmetic, LazyOperators, is_number, refuse_dataset, with_array
+from ..compute.arithmetic import (
+    Arithmetic,
+    LazyOperators,
+    is_number,
+    refuse_dataset,
+    with_array,
+    with_labelled,
+)
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
@@ -290,15 +297,31 @@ class FileDataset(
     def _grouped(self, groups: Groups) -> GroupedDataset:
         return GroupedDataset(self._with(dataclasses.replace(self._view, groups=groups)), groups)
 
-    def _after(self, sign: str, number: object, before: bool = False) -> Self | np.ndarray:
-        """Return the dataset after an operation; with an array it is read, as by NumPy."""
-        if isinstance(number, np.ndarray) and number.ndim:
-            return with_array(sign, self.read().values, number, before)
-        number = number[()] if isinstance(number, np.ndarray) else number
+    def _after(
+        self, sign: str, number: object, before: bool = False
+    ) -> Self | np.ndarray | xr.DataArray:
+        """Return the dataset after an operation; with an array it is read."""
+        if isinstance(number, np.ndarray | xr.DataArray):
+            if number.ndim:
+                return self._with_elements(sign, number, before)
+            number = np.asarray(number)[()]
         if not is_number(number):
             refuse_dataset(sign, number)
             return NotImplemented
         return self._computed((self._view.arithmetic or Arithmetic()).then(sign, number, before))
+
+    def _with_elements(
+        self, sign: str, array: np.ndarray | xr.DataArray, before: bool
+    ) -> np.ndarray | xr.DataArray:
+        """Read the dataset, and compute with an array as NumPy does, or xarray."""
+        if isinstance(array, xr.DataArray):
+            return with_labelled(sign, self.read(), array, before)
+        return with_array(sign, self.read().values, array, before)
+
+    @property
+    def variable(self) -> xr.Variable:
+        """All elements; xarray asks for it where its arrays are computed with a dataset."""
+        return self.read().variable
 
     def _absolute(self) -> Self:
         return self._computed((self._view.arithmetic or Arithmetic()).absolute())
@@ -306,10 +329,11 @@ class FileDataset(
     def _computed(self, arithmetic: Arithmetic) -> Self:
         return self._with(dataclasses.replace(self._view, arithmetic=arithmetic))
 
-    def _comparison(self, sign: str, bound: object) -> Comparisons | np.ndarray:
-        if isinstance(bound, np.ndarray) and bound.ndim:
-            return with_array(sign, self.read().values, bound, False)
-        bound = bound[()] if isinstance(bound, np.ndarray) else bound
+    def _comparison(self, sign: str, bound: object) -> Comparisons | np.ndarray | xr.DataArray:
+        if isinstance(bound, np.ndarray | xr.DataArray):
+            if bound.ndim:
+                return self._with_elements(sign, bound, False)
+            bound = np.asarray(bound)[()]
         if not is_number(bound):
             if sign not in ("==", "!="):  # which tell whether they are the same dataset
                 refuse_dataset(sign, bound)

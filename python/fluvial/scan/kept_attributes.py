@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
+from ..base.arguments import to_bool
 from ..compute.registry import Reduced
 
 
@@ -14,7 +15,7 @@ def with_attrs(found: Reduced, attrs: Mapping[str, object], keep: bool | None) -
     """Return a result with all attributes of what was reduced, without any, or (None) as it is."""
     if keep is None or not isinstance(found, xr.DataArray | xr.Dataset):
         return found
-    kept = dict(attrs) if keep else {}
+    kept = dict(attrs) if to_bool(keep, "keep_attrs") else {}
     if isinstance(found, xr.DataArray):
         found.attrs = kept
         return found

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
+from ..base.arguments import to_bool
+from ..compute.companions import Companions, companions
 from ..compute.passes import Results, more_passes
 from ..compute.registry import Reduced, Resolved
 from ..compute.specs import Inputs, Specs
@@ -180,7 +182,7 @@ def _reduce(
     Ranks agree on what `described` makes first, whatever comes then, so that one which differs, or
     fails, leaves no other waiting.
     """
-    step, local = files.step, bool(options.get("local"))
+    step, local = files.step, to_bool(options.get("local", False), "local")
     mask = where if is_array(where) else None
     array = weights if is_array(weights) else None
     conditions = None if mask is not None else where
@@ -196,7 +198,7 @@ def _reduce(
         made.append(found)
         known = [*names, *(n for n in found.names if n not in names)]
         selection = found.core["selection"]
-        extras = _spread(array, selection[1]), _spread(mask, selection[1])
+        extras = _companions(array, mask, found.view)
         own = options.get("shuffle", "common") != "common" or by == "independent scan"
         core.update(
             to_core(
@@ -237,9 +239,20 @@ def _made_by(files: StepFile, found: request.Request, options: ScanOptions) -> s
     return "scan" if asked or decodes or not options.keys() <= {"comm", "local"} else "itself"
 
 
-def _spread(array: npt.ArrayLike | None, count: tuple[int, ...]) -> np.ndarray | None:
-    """Give an array of the selection's shape the axes that were selected by an int."""
-    if array is None:
-        return None
-    array = np.asarray(array)
-    return array.reshape(count) if array.size == np.prod(count, dtype=np.int64) else array
+def _companions(
+    weights: npt.ArrayLike | None, mask: npt.ArrayLike | None, view: View
+) -> Companions:
+    """Return arrays of the selection's shape, with the axes that were selected by an int or not."""
+    whole = tuple(1 if isinstance(at, int) else positions.length(at) for at in view.axes)
+    kept = tuple(positions.length(at) for at in view.axes if not isinstance(at, int))
+    found: list[np.ndarray | None] = []
+    for what, array in (("weights", weights), ("where", mask)):
+        if array is not None and np.shape(array) not in (kept, whole):
+            raise InvalidArgument(
+                f"{what} does not fit the selection: got shape {np.shape(array)}; allowed: {kept}. "
+                "An array of one axis is said with its name: {'lat': array}."
+            )
+        shaped = None if array is None else np.ma.reshape(array, whole)
+        found.append(shaped if shaped is None or np.ma.is_masked(shaped) else np.asarray(shaped))
+    factors, mask = found
+    return companions(factors, mask, whole)

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.arguments import to_array, to_int, to_weights, unknown_name, wrong_type
+from ..base.arguments import to_int, unknown_name, wrong_type
+from ..compute.companions import companions
 from ..compute.passes import Results, more_passes
 from ..compute.registry import Reduced, Resolved, resolve
 from ..compute.required_counts import Entry, counts_of, with_enough
@@ -109,13 +110,15 @@ def to_core(
     by: str = "itself",
 ) -> Described:
     """Return a reduction as the core takes it; `by` a scan: ranks only agree on that."""
+    given = where if weights is None else weights
+    factors, mask = companions(weights, where, np.shape(given) if given is not None else ())
     return {
         "datasets": datasets,
         "entries": entries,
         "selection": selection,
         "over": over,
-        "weights": None if weights is None else to_weights(weights),
-        "mask": None if where is None else to_array(where, "the condition").astype("?"),
+        "weights": factors,
+        "mask": mask,
         "by": by,
     }
 

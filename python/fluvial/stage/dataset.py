@@ -15,7 +15,7 @@ from .. import _core
 from .._core import WrongType
 from ..base.arguments import as_array
 from ..base.html_table import html_table
-from ..compute.arithmetic import LazyOperators, is_number, refuse_dataset
+from ..compute.arithmetic import LazyOperators, is_labelled, is_number, refuse_dataset
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
@@ -121,7 +121,7 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
         ]
 
     @property
-    def coords(self) -> dict[str, xr.DataArray]:
+    def coords(self) -> xr.Coordinates:
         """Coordinates: those of a regular grid of openPMD, or 1-D datasets called as the axes."""
         return self._lazily().coords
 
@@ -249,6 +249,11 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
         return self._labels or tuple(f"dim_{axis}" for axis in range(self.ndim))
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Extents by dimension."""
+        return dict(zip(self.dims, self.shape, strict=True))
+
+    @property
     def has_names(self) -> bool:
         """Whether the axes have names, so that results have labels."""
         return self._labels is not None
@@ -350,6 +355,11 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
         """The same in SI units: times openPMD's attribute `unitSI`, where it has one."""
         return self._lazily() * unit_of(self._said, self.name)
 
+    @property
+    def variable(self) -> xr.Variable:
+        """All elements; xarray asks for it where its arrays are computed with a dataset."""
+        return self._lazily().variable
+
     def _lazily(self) -> LazyDataset:
         return to_views(self._step).dataset(self.name)
 
@@ -360,8 +370,10 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
         views = self._step.views if self.has_names else None
         return None if views is None else views.dataset(self.name)
 
-    def _after(self, sign: str, number: object, before: bool = False) -> LazyDataset | np.ndarray:
-        if not (is_number(number) or isinstance(number, np.ndarray)):
+    def _after(
+        self, sign: str, number: object, before: bool = False
+    ) -> LazyDataset | np.ndarray | xr.DataArray:
+        if not (is_number(number) or isinstance(number, np.ndarray) or is_labelled(number)):
             refuse_dataset(sign, number)
             return NotImplemented
         return self._lazily()._after(sign, number, before)
@@ -369,8 +381,8 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
     def _absolute(self) -> LazyDataset:
         return self._lazily()._absolute()
 
-    def _comparison(self, sign: str, bound: object) -> LazyComparison | np.ndarray:
-        if not (is_number(bound) or isinstance(bound, np.ndarray)):
+    def _comparison(self, sign: str, bound: object) -> LazyComparison | np.ndarray | xr.DataArray:
+        if not (is_number(bound) or isinstance(bound, np.ndarray) or is_labelled(bound)):
             if sign not in ("==", "!="):
                 refuse_dataset(sign, bound)
             return NotImplemented

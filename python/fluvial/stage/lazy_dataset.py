@@ -88,6 +88,10 @@ class LazyDataset(
         """Of the selection."""
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """Extents by dimension."""
+
+    @property
     def ndim(self) -> int:
         """Number of dimensions that are left."""
 
@@ -112,7 +116,11 @@ class LazyDataset(
         """Attributes as they were put; none after arithmetic."""
 
     @property
-    def coords(self) -> dict[str, xr.DataArray]:
+    def variable(self) -> xr.Variable:
+        """All elements."""
+
+    @property
+    def coords(self) -> xr.Coordinates:
         """Coordinates of the selection."""
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from .. import _core
+from ..base.arguments import to_bool
 from ..base.html_table import html_table
 from ..compute.passes import Results
 from ..compute.registry import Reduced
@@ -178,7 +179,7 @@ class ReadStep(Mapping[str, Dataset]):
 
     def run(self, prepare: Callable[[], Described], local: bool) -> Results:
         """Run what `prepare` describes to the core; what it raises is raised on all ranks."""
-        return self.series._core.reduce(self._core, prepare, bool(local))
+        return self.series._core.reduce(self._core, prepare, to_bool(local, "local"))
 
     def _needs_views(
         self,

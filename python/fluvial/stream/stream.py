@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from .._core import InvalidArgument, Pending, declared_by
 from .._core import Operator as NativeOperator
-from ..base.arguments import ndim_max, to_choice, to_float, to_int, to_text
+from ..base.arguments import ndim_max, to_bool, to_choice, to_float, to_int, to_text
 from ..base.messages import shown
 from ..compute.passes import Results, refuse_repeats
 from ..compute.registry import Reduced, Resolved, resolve
@@ -151,7 +151,7 @@ class Stream:
                 "declared": declared,
                 "buffer_bytes": to_int(buffer_bytes, "buffer_bytes", 0),
                 "association": self._association(association, key, len(channel.consumers)),
-                "result_on_producers": bool(result_on_producers),
+                "result_on_producers": to_bool(result_on_producers, "result_on_producers"),
                 "latency": to_float(latency, "latency"),
             }
 

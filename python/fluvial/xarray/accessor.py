@@ -297,7 +297,7 @@ def _same(labels: pd.Index, coordinate: xr.DataArray) -> bool:
     return labels.equals(pd.Index(np.atleast_1d(coordinate.values)))
 
 
-def _index(array: xr.DataArray, dim: str, *candidates: dict[str, xr.DataArray]) -> pd.Index | None:
+def _index(array: xr.DataArray, dim: str, *candidates: xr.Coordinates) -> pd.Index | None:
     """Return the file's labels along a dimension, as dates or as numbers: whichever xarray has."""
     for coords in candidates:
         mine = array.coords.get(dim)

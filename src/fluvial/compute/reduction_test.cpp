@@ -200,6 +200,21 @@ TEST_CASE("the states of all operators travel as one message") {
     CHECK_THROWS_AS(left.merge_encoded(std::span(message).first(20)), Error);
 }
 
+TEST_CASE("a weighted sum of integers is real, also where nothing counts") {
+    const std::vector<std::uint64_t> x{1, 2, 3};
+    const std::vector<double> w{1, 1, 1};
+    const std::vector<std::uint8_t> none(3, 0);
+    const ArrayView values(x.data(), DType::UInt64, {3}), weights(w.data(), DType::Float64, {3}),
+        mask(none.data(), DType::UInt8, {3});
+    const Domain domain = make_domain(whole({3}), {}, {DType::UInt64});
+    for (const ArrayView* const given : {&weights, static_cast<const ArrayView*>(nullptr)}) {
+        Reduction sum({{"sum", make_operator("sum"), {}}}, domain);
+        sum.absorb({{&values, 1}, whole({3}), given, &mask});
+        CHECK(sum.finish().at("sum").at("value").dtype ==
+              (given == nullptr ? DType::UInt64 : DType::Float64));
+    }
+}
+
 TEST_CASE("two states become one, in the order in which they are given") {
     const auto x = ramp(30);
     const Domain domain = make_domain(whole({30}), {}, {DType::Float64});

@@ -66,6 +66,9 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
     if (partials.empty() || piece.where.empty()) {
         return;
     }
+    for (RunPartial* partial : partials) {
+        partial->begin_runs(piece.weights != nullptr);
+    }
     const RunNeeds& needs = partials.front()->needs();
     Nest nest = make_nest(piece, partials.front()->domain(), needs);
     Feeder feeder(piece, partials);

@@ -71,6 +71,8 @@ class RunPartial : public Partial {
     RunPartial(std::string name, Domain domain, const RunNeeds& needs);
     void absorb(const Piece& piece) final;
     bool takes_blocks() const final { return true; }
+    /// Before the first run of a piece, which may have none where nothing counts.
+    virtual void begin_runs(bool /*weighted*/) {}
     virtual void absorb_run(const Run& run) = 0;
     /// After the last run of a piece: the state is complete.
     virtual void end_of_runs() {}

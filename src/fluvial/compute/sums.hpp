@@ -31,6 +31,9 @@ class Sums {
   public:
     Sums(DType dtype, Index cells) : dtype_(dtype), cells_(cells) {}
 
+    /// Weighted sums are real, also where nothing counts.
+    void expect_weights() { real_.reserve(cells_); }
+
     void absorb(const Run& run) {
         if (run.weights == nullptr && is_integer(dtype_)) {
             exact_.resize(static_cast<std::size_t>(cells_));

@@ -29,6 +29,32 @@ const Index memory_default = Options().memory_bytes;
 constexpr int threads_max = 1024;
 constexpr int tag_request = 2;
 
+/// The names of an input's axes without those of groups; "" for one without a name.
+std::vector<std::string> axis_names(const Input& input) {
+    std::vector<std::string> names;
+    for (const std::string& name : input.parts.front()->dimensions()) {
+        names.push_back(name.substr(name.rfind('/') + 1));
+    }
+    return names;
+}
+
+/// Elements are paired by position: of t(lat, lon) and u(lon, lat) those would be others.
+void check_axes_alike(const Input& first, const Input& input) {
+    if (first.parts.empty() || input.parts.empty()) {
+        return;
+    }
+    const std::vector<std::string> expected = axis_names(first), names = axis_names(input);
+    for (std::size_t axis = 0; axis < std::min(expected.size(), names.size()); ++axis) {
+        if (!expected[axis].empty() && !names[axis].empty() && expected[axis] != names[axis]) {
+            throw InvalidArgument(Problem{
+                "the inputs of one scan differ in their dimensions",
+                text("'", input.parts.front()->name(), "' with '", names[axis], "' as axis ", axis),
+                text("'", expected[axis], "' as of '", first.parts.front()->name(), "'"),
+                "Elements are paired by position: read one, and transpose it"});
+        }
+    }
+}
+
 Coordinates common_shape(const Request& request) {
     if (request.inputs.empty() || request.entries.empty()) {
         throw InvalidArgument(Problem{
@@ -44,6 +70,7 @@ Coordinates common_shape(const Request& request) {
                                           text("'", name, "' ", joined_shape(input)), text(shape),
                                           ""});
         }
+        check_axes_alike(request.inputs.front(), input);
         if (part_begins(input) != part_begins(request.inputs.front())) {
             throw InvalidArgument(Problem{"the inputs of one scan are cut into files differently",
                                           text("'", name, "'"),

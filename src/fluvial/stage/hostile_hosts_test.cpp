@@ -233,7 +233,7 @@ TEST_CASE("many readers that connect at once are all let in") {
         });
     }
     CHECK(in + sent_away == readers);
-    CHECK(sent_away < 8);  // none but where this process had no core for long
+    CHECK(sent_away < readers / 4);  // none but where this process had no core for long
 }
 
 TEST_CASE("connections that prove nothing keep a reader waiting for a moment only") {

@@ -66,7 +66,8 @@ std::shared_ptr<const File> open_file(const std::string& path) {
     }
     throw InvalidArgument(Problem{"the format of '" + path + "' is unknown",
                                   "first bytes of no format that is known here", names,
-                                  "Raw binary needs its layout stated: open_raw()"});
+                                  "Raw binary needs its layout stated: open_raw() in C++, "
+                                  "fluvial.open(…, raw=…) in Python"});
 }
 
 }  // namespace fluvial::store

@@ -140,7 +140,7 @@ class ArgExtremum final : public Operator {
 };
 
 template <bool Least>
-OperatorPtr make(const Options& options) {
+OperatorPtr make_arg_extremum(const Options& options) {
     OptionReader reader(options, Least ? "argmin" : "argmax");
     const bool skipna = reader.boolean("skipna", true);
     reader.done();
@@ -150,10 +150,10 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_argmin() {
-    return {"argmin", "smallest element and where it is", make<true>, {}};
+    return {"argmin", "smallest element and where it is", make_arg_extremum<true>, {}};
 }
 Registration register_argmax() {
-    return {"argmax", "largest element and where it is", make<false>, {}};
+    return {"argmax", "largest element and where it is", make_arg_extremum<false>, {}};
 }
 
 }  // namespace fluvial::compute

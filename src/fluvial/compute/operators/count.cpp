@@ -47,7 +47,7 @@ class Count final : public Operator {
     bool skipna_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_count(const Options& options) {
     OptionReader reader(options, "count");
     const bool skipna = reader.boolean("skipna", true);
     reader.done();
@@ -57,7 +57,7 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_count() {
-    return {"count", "number of elements", make, {}};
+    return {"count", "number of elements", make_count, {}};
 }
 
 }  // namespace fluvial::compute

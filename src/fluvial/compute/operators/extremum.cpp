@@ -142,7 +142,7 @@ class Extremum final : public Operator {
 };
 
 template <bool Least>
-OperatorPtr make(const Options& options) {
+OperatorPtr make_extremum(const Options& options) {
     OptionReader reader(options, Least ? "min" : "max");
     const bool skipna = reader.boolean("skipna", true);
     reader.done();
@@ -152,10 +152,10 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_min() {
-    return {"min", "smallest element", make<true>, {}};
+    return {"min", "smallest element", make_extremum<true>, {}};
 }
 Registration register_max() {
-    return {"max", "largest element", make<false>, {}};
+    return {"max", "largest element", make_extremum<false>, {}};
 }
 
 }  // namespace fluvial::compute

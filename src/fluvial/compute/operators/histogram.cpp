@@ -264,7 +264,7 @@ class Histogram2D final : public Operator {
     SharedEdges x_, y_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_histogram(const Options& options) {
     OptionReader reader(options, "histogram");
     const bool skipna = reader.boolean("skipna", false);
     auto edges = std::make_shared<BinEdges>(reader.numbers("edges"), "histogram");
@@ -286,7 +286,7 @@ OperatorPtr make2d(const Options& options) {
 Registration register_histogram() {
     return {"histogram",
             "counts between fixed edges; option edges",
-            make,
+            make_histogram,
             {{"edges", std::vector<double>{-20, -3, 0, 1, 40}}}};
 }
 Registration register_histogram2d() {

@@ -66,7 +66,7 @@ class Mean final : public Operator {
     bool skipna_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_mean(const Options& options) {
     OptionReader reader(options, "mean");
     const bool skipna = reader.boolean("skipna", true);
     reader.done();
@@ -76,7 +76,7 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_mean() {
-    return {"mean", "arithmetic mean, weighted when weights are given", make, {}};
+    return {"mean", "arithmetic mean, weighted when weights are given", make_mean, {}};
 }
 
 }  // namespace fluvial::compute

@@ -184,7 +184,7 @@ class MomentsOperator final : public Operator {
 };
 
 template <bool Root>
-OperatorPtr make(const Options& options) {
+OperatorPtr make_moments(const Options& options) {
     OptionReader reader(options, Root ? "std" : "variance");
     const bool skipna = reader.boolean("skipna", true);
     const double ddof = reader.number("ddof", 0);
@@ -195,12 +195,13 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_variance() {
-    return {"variance", "mean square deviation from the mean; option ddof", make<false>, {}};
+    return {
+        "variance", "mean square deviation from the mean; option ddof", make_moments<false>, {}};
 }
 Registration register_std() {
     return {"std",
             "standard deviation, the root of the variance; option ddof",
-            make<true>,
+            make_moments<true>,
             {{"ddof", 1.0}}};
 }
 

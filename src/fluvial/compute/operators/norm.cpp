@@ -107,7 +107,7 @@ class Norm final : public Operator {
     double p_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_norm(const Options& options) {
     OptionReader reader(options, "norm");
     const bool skipna = reader.boolean("skipna", true);
     const double p = reader.number("p", 2);
@@ -122,7 +122,7 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_norm() {
-    return {"norm", "2-norm, or p-norm; option p", make, {}};
+    return {"norm", "2-norm, or p-norm; option p", make_norm, {}};
 }
 
 }  // namespace fluvial::compute

@@ -97,7 +97,7 @@ class Product final : public Operator {
     bool skipna_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_product(const Options& options) {
     OptionReader reader(options, "product");
     const bool skipna = reader.boolean("skipna", true);
     reader.done();
@@ -107,7 +107,7 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_product() {
-    return {"product", "product of the elements", make, {}};
+    return {"product", "product of the elements", make_product, {}};
 }
 
 }  // namespace fluvial::compute

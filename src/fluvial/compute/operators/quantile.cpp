@@ -346,11 +346,14 @@ class Quantile final : public Operator {
     std::vector<double> low_, high_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_quantile(const Options& options) {
     OptionReader reader(options, "quantile");
     const bool skipna = reader.boolean("skipna", true);
     std::vector<double> q = reader.numbers("q");
     const double accuracy = reader.number("accuracy", 1e-3);
+    // Whether the caller looks at the data again, with the `low` and `high` that were found: all
+    // ranks take part in that, so they compare it.
+    reader.boolean("again", false);
     std::vector<double> low, high;
     if (options.count("low") != 0 || options.count("high") != 0) {
         low = reader.numbers("low");
@@ -378,7 +381,7 @@ OperatorPtr make(const Options& options) {
 Registration register_quantile() {
     return {"quantile",
             "quantiles to an accuracy relative to the data's range; options q, accuracy",
-            make,
+            make_quantile,
             {{"q", std::vector<double>{0, 0.25, 0.5, 1}}, {"accuracy", 0.02}}};
 }
 

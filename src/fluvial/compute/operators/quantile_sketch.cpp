@@ -10,7 +10,7 @@ namespace fluvial::compute {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double largest = std::numeric_limits<double>::max();
+constexpr double largest_number = std::numeric_limits<double>::max();
 constexpr int digits = std::numeric_limits<double>::digits;
 constexpr int least_exponent = -1074;  ///< of the smallest float64
 
@@ -81,7 +81,7 @@ std::int64_t SketchGrid::cell_of(double x, int exponent) const {
 Interval SketchGrid::bounds(std::int64_t cell, int exponent) const {
     if (by_bits) {
         // Beyond the largest number there are infinities and NaN.
-        const std::int64_t first = cell << exponent, most = order_of(largest);
+        const std::int64_t first = cell << exponent, most = order_of(largest_number);
         const std::int64_t last = first + ((std::int64_t{1} << exponent) - 1);
         return tight(with_order(std::max(first, -most)), with_order(std::min(last, most)));
     }

@@ -17,6 +17,11 @@ class SumPartial final : public StatePartial<SumPartial> {
     unsigned summary_parts() const override { return summary_sum; }
     bool takes_columns() const override { return true; }
     bool takes_summary_alone() const override { return true; }
+    void begin_runs(bool weighted) override {
+        if (weighted) {
+            sums_.expect_weights();
+        }
+    }
     void absorb_run(const Run& run) override { sums_.absorb(run); }
     void merge(const Partial& other) override { sums_.merge(same(other).sums_); }
     template <class Visit>
@@ -74,7 +79,7 @@ class Sum final : public Operator {
     bool skipna_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_sum(const Options& options) {
     OptionReader reader(options, "sum");
     const bool skipna = reader.boolean("skipna", true);
     reader.done();
@@ -84,7 +89,7 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_sum() {
-    return {"sum", "sum of the elements, or of weight times element", make, {}};
+    return {"sum", "sum of the elements, or of weight times element", make_sum, {}};
 }
 
 }  // namespace fluvial::compute

@@ -160,7 +160,7 @@ class TopK final : public Operator {
     bool largest_;
 };
 
-OperatorPtr make(const Options& options) {
+OperatorPtr make_top_k(const Options& options) {
     OptionReader reader(options, "top_k");
     const bool skipna = reader.boolean("skipna", true);
     const std::int64_t k = reader.integer("k", 10);
@@ -177,7 +177,7 @@ OperatorPtr make(const Options& options) {
 Registration register_top_k() {
     return {"top_k",
             "the k largest or smallest elements and where they are; options k, largest",
-            make,
+            make_top_k,
             {{"k", std::int64_t{3}}}};
 }
 
