@@ -61,6 +61,7 @@ function(fluvial_add_test name)
 
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE fluvial ${arg_LIBRARIES})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # tests may use a name twice
     # What a test program itself computes is little: a third of the time to compile it is saved.
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     if(FLUVIAL_SANITIZE AND FLUVIAL_SANITIZE_FLOORS)

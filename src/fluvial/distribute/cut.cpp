@@ -8,7 +8,7 @@
 namespace fluvial::distribute {
 namespace {
 
-void cut_to_size(const Region& region, Index elements_max, std::vector<Region>& out) {
+void append_slabs(const Region& region, Index elements_max, std::vector<Region>& out) {
     const Index volume = region.volume();
     if (volume <= elements_max) {
         out.push_back(region);
@@ -20,7 +20,7 @@ void cut_to_size(const Region& region, Index elements_max, std::vector<Region>& 
     Region rest = region;
     while (rest.extent[axis] > 0) {
         auto [slab, behind] = cut_along(rest, axis, std::min(planes, rest.extent[axis]));
-        cut_to_size(slab, elements_max, out);
+        append_slabs(slab, elements_max, out);
         rest = behind;
     }
 }
@@ -44,7 +44,7 @@ std::vector<Region> cut_to_size(const Region& region, Index elements_max) {
     FLUVIAL_ASSERT(elements_max >= 1, elements_max);
     std::vector<Region> out;
     if (!region.empty()) {
-        cut_to_size(region, elements_max, out);
+        append_slabs(region, elements_max, out);
     }
     return out;
 }

@@ -15,7 +15,7 @@ namespace fluvial::flow {
 
 namespace {
 
-constexpr std::int64_t look_every_ns = 250'000'000;
+constexpr std::int64_t look_at_members_every_ns = 250'000'000;
 
 }  // namespace
 
@@ -92,7 +92,7 @@ TaskFailure Members::silent_afar(int rank, double silent_s) const {
 }
 
 std::optional<TaskFailure> Members::look() {
-    if (now_ns() - looked_ns_ < look_every_ns) {
+    if (now_ns() - looked_ns_ < look_at_members_every_ns) {
         return std::nullopt;
     }
     for (const int rank : watched_) {

@@ -11,7 +11,7 @@ namespace fluvial::flow {
 
 namespace {
 
-using Order = std::vector<std::uint32_t>;
+using Sequence = std::vector<std::uint32_t>;
 
 /// Tasks of one width, in their order.
 struct Lane {
@@ -106,21 +106,22 @@ class ListSchedule {
     std::priority_queue<End> ends_;
 };
 
-Order best_of_simple_orders(std::span<const Planned> tasks, ListSchedule& schedule, double& best) {
-    Order as_given(tasks.size());
+Sequence best_of_simple_orders(std::span<const Planned> tasks, ListSchedule& schedule,
+                               double& best) {
+    Sequence as_given(tasks.size());
     std::iota(as_given.begin(), as_given.end(), 0U);
     const auto sorted = [&](auto key) {
-        Order order = as_given;
+        Sequence order = as_given;
         std::ranges::stable_sort(order, std::greater(),
                                  [&](std::uint32_t task) { return key(tasks[task]); });
         return order;
     };
-    const Order orders[] = {
+    const Sequence orders[] = {
         sorted([](const Planned& task) { return task.cost_s; }),
         sorted([](const Planned& task) { return std::pair(task.width, task.cost_s); }),
         sorted([](const Planned& task) { return task.width * task.cost_s; }), as_given};
-    const Order* found = nullptr;
-    for (const Order& order : orders) {
+    const Sequence* found = nullptr;
+    for (const Sequence& order : orders) {
         const double end = schedule.makespan_s(order);
         if (found == nullptr || end < best) {
             best = end;
@@ -175,11 +176,11 @@ Plan plan_order(std::span<const Planned> tasks, int idle, std::span<const Busy> 
     const std::uint64_t patience = 20 * tasks.size() * tasks.size();
     ListSchedule schedule(tasks, idle, busy);
     double best = 0;
-    Order order = best_of_simple_orders(tasks, schedule, best);
+    Sequence order = best_of_simple_orders(tasks, schedule, best);
     const double goal = bound_s(tasks, idle, busy) * good_enough;
     std::minstd_rand random(1);
     const auto some_place = [&] { return static_cast<std::ptrdiff_t>(random() % order.size()); };
-    Order found = order;
+    Sequence found = order;
     double current = best;
     std::uint64_t moves = 0;  // since the last gain
     for (std::uint64_t steps = 0; steps < effort && best > goal; steps += schedule.steps()) {
@@ -188,7 +189,7 @@ Plan plan_order(std::span<const Planned> tasks, int idle, std::span<const Busy> 
             current = schedule.makespan_s(order);
             moves = 0;
         }
-        Order tried = order;
+        Sequence tried = order;
         const auto from = tried.begin() + some_place();
         const auto to = tried.begin() + some_place();
         if (random() % 2 == 0) {

@@ -11,7 +11,7 @@ namespace fluvial::flow {
 
 namespace {
 
-constexpr std::int64_t look_every_ns = 20'000'000;
+constexpr std::int64_t look_at_limits_every_ns = 20'000'000;
 
 double seconds_since(std::int64_t ns) {
     return static_cast<double>(now_ns() - ns) * 1e-9;
@@ -57,7 +57,7 @@ TaskFailure Server::stuck(const Task& task, int rank) const {
 }
 
 bool Server::look_at_limits() {
-    if (now_ns() - looked_ns_ < look_every_ns) {
+    if (now_ns() - looked_ns_ < look_at_limits_every_ns) {
         return false;
     }
     const double passed_s = seconds_since(std::exchange(looked_ns_, now_ns()));

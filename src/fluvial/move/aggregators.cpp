@@ -14,27 +14,27 @@ namespace fluvial::move {
 namespace {
 
 using route::Node;
-using Bytes = std::uint64_t;
+using Amount = std::uint64_t;  ///< of bytes
 using Writers = std::vector<int>;
 
 /// How much of each part each rank has.
-using PartBytes = std::vector<std::map<int, Bytes>>;
+using PartBytes = std::vector<std::map<int, Amount>>;
 
 PartBytes parts_of(std::span<const Extent> extents, std::size_t count) {
-    Bytes total = 0;
+    Amount total = 0;
     for (const Extent& extent : extents) {
         total += extent.bytes;
     }
-    const std::vector<Bytes> ends = route::ends_of_parts(total, count);
+    const std::vector<Amount> ends = route::ends_of_parts(total, count);
     PartBytes parts(count);
-    Bytes place = 0;
+    Amount place = 0;
     std::size_t part = 0;
     for (const Extent& extent : extents) {
-        for (Bytes left = extent.bytes; left > 0;) {
+        for (Amount left = extent.bytes; left > 0;) {
             while (ends[part] <= place) {
                 ++part;
             }
-            const Bytes here = std::min(left, ends[part] - place);
+            const Amount here = std::min(left, ends[part] - place);
             parts[part][extent.rank] += here;
             place += here;
             left -= here;
@@ -61,7 +61,7 @@ class Choice {
         }
         count_ = std::min(count == 0 ? ranks_of_.size() : count, host_of_.size());
         parts_ = parts_of(extents, count_);
-        std::vector<Bytes> bytes(host_of_.size(), 0);
+        std::vector<Amount> bytes(host_of_.size(), 0);
         for (const Extent& extent : extents) {
             bytes[static_cast<std::size_t>(extent.rank)] += extent.bytes;
         }
@@ -122,7 +122,7 @@ class Choice {
         Writers writers(count_, -1);
         for (std::size_t part = 0; part < count_; ++part) {
             Node best = -1;
-            Bytes most = 0;
+            Amount most = 0;
             for (const auto& [host, bytes] : by_host(part)) {
                 if (bytes > most && free(host)) {
                     best = host;
@@ -190,7 +190,7 @@ class Choice {
 
     /// The highest load of a link that is used, and the sum of what is added. Appends what loads
     /// were before.
-    std::pair<double, double> add_load(const std::map<Node, Bytes>& bytes, Node to,
+    std::pair<double, double> add_load(const std::map<Node, Amount>& bytes, Node to,
                                        std::vector<double>& load, Before& before) const {
         std::pair<double, double> cost{0, 0};
         for (const auto& [from, here] : bytes) {
@@ -211,7 +211,7 @@ class Choice {
 
     /// The same writers; each part goes to one of those on whose host most of it lies.
     Writers matched(const Writers& writers) const {
-        std::vector<std::pair<Bytes, std::pair<std::size_t, std::size_t>>> pairs;
+        std::vector<std::pair<Amount, std::pair<std::size_t, std::size_t>>> pairs;
         for (std::size_t part = 0; part < count_; ++part) {
             const auto bytes = by_host(part);
             for (std::size_t i = 0; i < writers.size(); ++i) {
@@ -243,8 +243,8 @@ class Choice {
         return out;
     }
 
-    std::map<Node, Bytes> by_host(std::size_t part) const {
-        std::map<Node, Bytes> bytes;
+    std::map<Node, Amount> by_host(std::size_t part) const {
+        std::map<Node, Amount> bytes;
         for (const auto& [rank, here] : parts_[part]) {
             bytes[host_of(rank)] += here;
         }

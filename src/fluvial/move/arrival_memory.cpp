@@ -27,7 +27,7 @@ std::byte* new_block(std::size_t bytes) {
     return begin;
 }
 
-struct Block {
+struct MemoryBlock {
     std::byte* begin;
     std::size_t bytes;
 };
@@ -37,9 +37,10 @@ class KeptBlocks {
     /// One that is not much larger, the last one given back first: its pages are in the cache.
     std::byte* take(std::size_t bytes, std::size_t& size) {
         const std::lock_guard lock(mutex_);
-        const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [&](const Block& block) {
-            return block.bytes >= bytes && block.bytes <= bytes + bytes / 4;
-        });
+        const auto found =
+            std::find_if(blocks_.rbegin(), blocks_.rend(), [&](const MemoryBlock& block) {
+                return block.bytes >= bytes && block.bytes <= bytes + bytes / 4;
+            });
         if (found == blocks_.rend()) {
             return nullptr;
         }
@@ -49,8 +50,8 @@ class KeptBlocks {
         blocks_.erase(std::next(found).base());
         return begin;
     }
-    void give_back(Block block) {
-        std::vector<Block> too_old;
+    void give_back(MemoryBlock block) {
+        std::vector<MemoryBlock> too_old;
         {
             const std::lock_guard lock(mutex_);
             blocks_.push_back(block);
@@ -61,14 +62,14 @@ class KeptBlocks {
                 blocks_.erase(blocks_.begin());
             }
         }
-        for (const Block& one : too_old) {
+        for (const MemoryBlock& one : too_old) {
             ::operator delete(one.begin, alignment);
         }
     }
 
   private:
     std::mutex mutex_;
-    std::vector<Block> blocks_;  ///< the oldest first
+    std::vector<MemoryBlock> blocks_;  ///< the oldest first
     std::size_t kept_ = 0;
 };
 

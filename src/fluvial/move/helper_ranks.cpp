@@ -26,7 +26,8 @@ using route::RankFlow;
 constexpr int alarm_tag = 0;
 constexpr double endless_s = std::numeric_limits<double>::infinity();
 
-constexpr const char* not_all_come = "not all ranks have come to an exchange with helpers";
+constexpr const char* not_all_come_to_exchange =
+    "not all ranks have come to an exchange with helpers";
 constexpr const char* exchange_failed = "an earlier exchange failed";
 
 /// What helpers are told of an exchange. Nothing: they are released.
@@ -197,7 +198,8 @@ Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const 
                                const ExchangeOptions& how) {
     std::optional<PreparedExchange> prepared;
     {
-        const progress::Lookout limited(progress::time_limit(how.stall_timeout_s, not_all_come));
+        const progress::Lookout limited(
+            progress::time_limit(how.stall_timeout_s, not_all_come_to_exchange));
         prepared.emplace(all, flows, std::vector(outgoing.begin(), outgoing.end()), how,
                          PreparedExchange::Agreed::Already);
     }
@@ -312,7 +314,8 @@ Exchanged HelperRanks::exchange(const std::function<PlannedCall()>& prepare) {
     try {
         Moved moved = state.watched(RankWatch::kept_limit(limit_s), [&] {
             {
-                const progress::Lookout limited(progress::time_limit(limit_s, not_all_come));
+                const progress::Lookout limited(
+                    progress::time_limit(limit_s, not_all_come_to_exchange));
                 state.all.bcast(bytes_of(agreed.flows, agreed.call.how), state.lead);
             }
             return state.move(agreed.flows, agreed.call.outgoing, agreed.call.how);

@@ -22,7 +22,7 @@
 namespace fluvial::move {
 namespace {
 
-Octets octets_of(const sockaddr* address) {
+Octets octets_in(const sockaddr* address) {
     if (address->sa_family == AF_INET) {
         const auto& four = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
         const auto* first = reinterpret_cast<const unsigned char*>(&four);
@@ -103,19 +103,19 @@ std::vector<Interface> interfaces() {
         const bool usable =
             i->ifa_addr != nullptr && i->ifa_netmask != nullptr && (i->ifa_flags & IFF_UP) != 0 &&
             (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6);
-        if (!usable || is_link_local(octets_of(i->ifa_addr))) {
+        if (!usable || is_link_local(octets_in(i->ifa_addr))) {
             continue;
         }
         Interface found;
         found.name = i->ifa_name;
-        found.octets = octets_of(i->ifa_addr);
+        found.octets = octets_in(i->ifa_addr);
         found.address = text_of(found.octets);
         // Some kernels give the mask no family.
         sockaddr_storage mask{};
         std::memcpy(&mask, i->ifa_netmask,
                     i->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
         mask.ss_family = i->ifa_addr->sa_family;
-        found.prefix_bits = bits_of(octets_of(reinterpret_cast<const sockaddr*>(&mask)));
+        found.prefix_bits = bits_of(octets_in(reinterpret_cast<const sockaddr*>(&mask)));
         found.loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
         found.inner =
             found.loopback || (i->ifa_flags & IFF_POINTOPOINT) != 0 || is_bridge(found.name);

@@ -18,14 +18,6 @@ static_assert(cipher_head_bytes == crypto_secretstream_xchacha20poly1305_HEADERB
 static_assert(seal_bytes == crypto_secretstream_xchacha20poly1305_ABYTES);
 static_assert(CipherKey().size() == crypto_secretstream_xchacha20poly1305_KEYBYTES);
 
-const unsigned char* raw(std::span<const std::byte> bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
-unsigned char* raw(std::byte* bytes) {
-    return reinterpret_cast<unsigned char*>(bytes);
-}
-
 class XChaCha20 final : public MessageCipher {
   public:
     XChaCha20(const CipherKey& key, CipherHead& head) {
@@ -42,13 +34,15 @@ class XChaCha20 final : public MessageCipher {
     ~XChaCha20() override { sodium_memzero(&state_, sizeof state_); }
 
     void seal(std::span<const std::byte> message, std::byte* to) override {
-        crypto_secretstream_xchacha20poly1305_push(&state_, raw(to), nullptr, raw(message),
-                                                   message.size(), nullptr, 0, 0);
+        crypto_secretstream_xchacha20poly1305_push(&state_, unsigned_chars(to), nullptr,
+                                                   unsigned_chars(message), message.size(), nullptr,
+                                                   0, 0);
     }
     bool open(std::span<const std::byte> sealed, std::byte* to) override {
         unsigned char tag = 0;
-        return crypto_secretstream_xchacha20poly1305_pull(
-                   &state_, raw(to), nullptr, &tag, raw(sealed), sealed.size(), nullptr, 0) == 0;
+        return crypto_secretstream_xchacha20poly1305_pull(&state_, unsigned_chars(to), nullptr,
+                                                          &tag, unsigned_chars(sealed),
+                                                          sealed.size(), nullptr, 0) == 0;
     }
 
   private:
@@ -75,7 +69,7 @@ class Aes256Gcm final : public MessageCipher {
         begin(message.size());
         std::byte* const tag = crypt(message, to);
         int none = 0;
-        check(EVP_EncryptFinal_ex(context_.get(), raw(tag), &none));
+        check(EVP_EncryptFinal_ex(context_.get(), unsigned_chars(tag), &none));
         check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_GCM_GET_TAG, tag_bytes, tag));
         tag[tag_bytes] = std::byte{0};  // seals of all ciphers are of one length
     }
@@ -90,7 +84,7 @@ class Aes256Gcm final : public MessageCipher {
         std::byte* const end = crypt(message, to);
         check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_GCM_SET_TAG, tag_bytes, tag.data()));
         int none = 0;
-        return EVP_DecryptFinal_ex(context_.get(), raw(end), &none) == 1;
+        return EVP_DecryptFinal_ex(context_.get(), unsigned_chars(end), &none) == 1;
     }
 
   private:
@@ -131,7 +125,7 @@ class Aes256Gcm final : public MessageCipher {
         while (!from.empty()) {
             const std::size_t bytes = std::min(from.size(), at_a_time);
             int done = 0;
-            check(EVP_CipherUpdate(context_.get(), raw(to), &done, raw(from),
+            check(EVP_CipherUpdate(context_.get(), unsigned_chars(to), &done, unsigned_chars(from),
                                    static_cast<int>(bytes)));
             from = from.subspan(bytes);
             to += bytes;

@@ -20,6 +20,14 @@
 
 namespace fluvial::move {
 
+/// Bytes as libsodium and OpenSSL take them.
+inline const unsigned char* unsigned_chars(std::span<const std::byte> bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+inline unsigned char* unsigned_chars(std::byte* bytes) {
+    return reinterpret_cast<unsigned char*>(bytes);
+}
+
 /// Bits of what a side offers; the larger one that both offer is used.
 enum class Cipher : std::uint8_t { XChaCha20 = 1, Aes256Gcm = 2 };
 

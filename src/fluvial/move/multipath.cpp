@@ -68,6 +68,9 @@ double reroute_after_s(const ExchangeOptions& options) {
                                        : std::min(most_s, options.stall_timeout_s / 4);
 }
 
+}  // namespace
+
+/// In no unnamed namespace, as State has one, which is in none either.
 class Exchange {
   public:
     Exchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
@@ -205,6 +208,8 @@ class Exchange {
     std::vector<mpi::Pending> pending_;
 };
 
+namespace {
+
 /// Until all roles are done.
 class Moving final : public progress::Waiting {
   public:
@@ -237,6 +242,8 @@ class Moving final : public progress::Waiting {
     double stall_timeout_s_, moved_s_ = 0;
 };
 
+}  // namespace
+
 Moved Exchange::run() {
     Moving moving(*this, options_.stall_timeout_s);
     progress::BackOff back_off;
@@ -250,6 +257,8 @@ Moved Exchange::run() {
     }
     return std::move(moved_);
 }
+
+namespace {
 
 void check(const mpi::Comm& comm, std::span<const RankFlow> flows,
            std::span<const Outgoing> outgoing) {

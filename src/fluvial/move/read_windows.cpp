@@ -13,9 +13,9 @@ constexpr std::uint64_t window_bytes_min = 64 * 1024, window_bytes_max = 4 * 102
 /// that it was asked for before these have brought the rest.
 constexpr std::uint64_t windows_a_rail = 16;
 
-class Cutting {
+class WindowCutting {
   public:
-    Cutting(const WindowSizes& sizes, std::uint64_t bytes) : sizes_(sizes), left_(bytes) {}
+    WindowCutting(const WindowSizes& sizes, std::uint64_t bytes) : sizes_(sizes), left_(bytes) {}
 
     void add(const RemoteBox& box) {
         const std::uint64_t bytes = box.bytes();
@@ -88,7 +88,7 @@ std::vector<ReadWindow> windows_of(std::span<const RemoteBox> boxes, const Windo
     for (const RemoteBox& box : boxes) {
         bytes += box.bytes();
     }
-    Cutting cutting(sizes, bytes);
+    WindowCutting cutting(sizes, bytes);
     for (const RemoteBox& box : boxes) {
         cutting.add(box);
     }

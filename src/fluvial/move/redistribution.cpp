@@ -25,9 +25,11 @@ using distribute::Share;
 using distribute::Transfer;
 using route::RankFlow;
 
-constexpr const char* not_all_come = "not all ranks have come to a step of a redistribution";
+constexpr const char* not_all_come_to_step =
+    "not all ranks have come to a step of a redistribution";
 
-constexpr int tag = 0;  // between two ranks there is one message a step, and MPI keeps their order
+constexpr int part_tag =
+    0;  // between two ranks there is one message a step, and MPI keeps their order
 
 void say(Terms& terms, const Coordinates& shape, DType dtype,
          const RedistributionOptions& options) {
@@ -228,7 +230,7 @@ void Redistribution::State::move_direct(const std::function<StepArrays()>& prepa
                 message.scatter(bytes, arrays.to);
             };
         }
-        all.add(mpi::receive_into(comm, memory.bytes, memory.owner, message.rank(), tag),
+        all.add(mpi::receive_into(comm, memory.bytes, memory.owner, message.rank(), part_tag),
                 std::move(then));
     }
     all.add(comm.imin_of_each({wrong ? 0 : 1}), [&all_right](mpi::Request& agreed) {
@@ -239,11 +241,11 @@ void Redistribution::State::move_direct(const std::function<StepArrays()>& prepa
     });
     for (BoxMessage& message : outgoing) {
         if (wrong) {
-            all.add(comm.isend(std::vector<std::byte>(), message.rank(), tag));
+            all.add(comm.isend(std::vector<std::byte>(), message.rank(), part_tag));
             continue;
         }
         const BoxMessage::Bytes bytes = message.gather(from);
-        all.add(comm.isend(bytes.bytes, bytes.owner, message.rank(), tag));
+        all.add(comm.isend(bytes.bytes, bytes.owner, message.rank(), part_tag));
     }
     if (!wrong) {
         keep(arrays);
@@ -264,7 +266,7 @@ Moved Redistribution::State::exchanged(const std::function<StepArrays()>& prepar
     std::optional<PreparedExchange> prepared;
     {
         const progress::Lookout limited(
-            progress::time_limit(options.how.stall_timeout_s, not_all_come));
+            progress::time_limit(options.how.stall_timeout_s, not_all_come_to_step));
         agree([&] {
             arrays = prepare();
             check(arrays);

@@ -30,11 +30,7 @@ static_assert(shared_key_bytes == crypto_auth_KEYBYTES);
 
 using Block = std::array<unsigned char, 32>;
 
-const unsigned char* raw(std::span<const std::byte> bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
-void append(Bytes& to, const void* data, std::size_t bytes) {
+void append_bytes(Bytes& to, const void* data, std::size_t bytes) {
     const auto* first = static_cast<const std::byte*>(data);
     to.insert(to.end(), first, first + bytes);
 }
@@ -55,12 +51,12 @@ struct SecureConnection::HandShake {
     HandShake& operator=(const HandShake&) = delete;
 
     void say_key(std::uint8_t ciphers) {
-        append(said, &ciphers, cipher_bytes);
+        append_bytes(said, &ciphers, cipher_bytes);
         std::array<unsigned char, nonce_bytes + public_bytes> mine{};
         randombytes_buf(mine.data(), nonce_bytes);
         randombytes_buf(secret.data(), secret.size());
         crypto_scalarmult_base(mine.data() + nonce_bytes, secret.data());
-        append(said, mine.data(), mine.size());
+        append_bytes(said, mine.data(), mine.size());
     }
     void exchange(const unsigned char* theirs) {
         if (crypto_scalarmult(shared.data(), secret.data(), theirs) != 0) {
@@ -70,22 +66,22 @@ struct SecureConnection::HandShake {
     /// The proof of this side or of the other.
     Block proof(const SharedKey& key, Side of) const {
         Bytes all;
-        append(all, of == Side::Client ? "C" : "S", 1);
-        append(all, said.data(), said.size());
+        append_bytes(all, of == Side::Client ? "C" : "S", 1);
+        append_bytes(all, said.data(), said.size());
         Block result;
-        crypto_auth(result.data(), raw(all), all.size(), key.data());
+        crypto_auth(result.data(), unsigned_chars(all), all.size(), key.data());
         return result;
     }
     /// The key of the direction in which `from` sends. Called when both sides have sent public
     /// keys.
     Block stream_key(const SharedKey& key, Side from, std::size_t said_bytes) const {
         Bytes all;
-        append(all, from == Side::Client ? "c" : "s", 1);
-        append(all, shared.data(), shared.size());
-        append(all, said.data(), said_bytes);
+        append_bytes(all, from == Side::Client ? "c" : "s", 1);
+        append_bytes(all, shared.data(), shared.size());
+        append_bytes(all, said.data(), said_bytes);
         Block result;
-        crypto_generichash(result.data(), result.size(), raw(all), all.size(), key.data(),
-                           key.size());
+        crypto_generichash(result.data(), result.size(), unsigned_chars(all), all.size(),
+                           key.data(), key.size());
         return result;
     }
 };
@@ -136,7 +132,7 @@ SecureConnection& SecureConnection::operator=(SecureConnection&&) noexcept = def
 SecureConnection::~SecureConnection() = default;
 
 void SecureConnection::send_hello() {
-    append(hand_shake_->said, &protocol, sizeof protocol);
+    append_bytes(hand_shake_->said, &protocol, sizeof protocol);
     hand_shake_->say_key(offered_);
     messages_to_send() = hand_shake_->said;
 }
@@ -160,15 +156,15 @@ void SecureConnection::check_version() {
 
 void SecureConnection::answer_hello() {
     HandShake& h = *hand_shake_;
-    append(h.said, incoming_.data() + used_, hello_bytes);
+    append_bytes(h.said, incoming_.data() + used_, hello_bytes);
     cipher_ = chosen_cipher(offered_, std::to_integer<std::uint8_t>(h.said[sizeof protocol]));
     h.say_key(static_cast<std::uint8_t>(cipher_));
     h.exchange(reinterpret_cast<const unsigned char*>(h.said.data()) + hello_bytes - public_bytes);
     CipherHead head;
     sealing_ = make_sealing(cipher_, h.stream_key(key_, Side::Server, keys_said_bytes), head);
-    append(h.said, head.data(), head.size());
+    append_bytes(h.said, head.data(), head.size());
     const Block proof = h.proof(key_, Side::Server);
-    append(h.said, proof.data(), proof.size());
+    append_bytes(h.said, proof.data(), proof.size());
     messages_to_send().assign(h.said.begin() + hello_bytes, h.said.end());
     state_ = State::AwaitsProof;
 }
@@ -176,19 +172,19 @@ void SecureConnection::answer_hello() {
 void SecureConnection::answer_server() {
     HandShake& h = *hand_shake_;
     const auto* theirs = reinterpret_cast<const unsigned char*>(incoming_.data() + used_);
-    append(h.said, theirs, server_bytes - proof_bytes);
+    append_bytes(h.said, theirs, server_bytes - proof_bytes);
     check_proof(theirs + server_bytes - proof_bytes, h.proof(key_, Side::Server));
     cipher_ = chosen_cipher(offered_, theirs[0]);
     h.exchange(theirs + server_key_at);
     opening_ = make_opening(cipher_, h.stream_key(key_, Side::Server, keys_said_bytes),
                             head_at(theirs + server_head_at));
-    append(h.said, theirs + server_bytes - proof_bytes, proof_bytes);
+    append_bytes(h.said, theirs + server_bytes - proof_bytes, proof_bytes);
     CipherHead head;
     sealing_ = make_sealing(cipher_, h.stream_key(key_, Side::Client, keys_said_bytes), head);
-    append(h.said, head.data(), head.size());
+    append_bytes(h.said, head.data(), head.size());
     const Block proof = h.proof(key_, Side::Client);
-    append(messages_to_send(), proof.data(), proof.size());
-    append(messages_to_send(), head.data(), head.size());
+    append_bytes(messages_to_send(), proof.data(), proof.size());
+    append_bytes(messages_to_send(), head.data(), head.size());
     state_ = State::Proven;
     hand_shake_.reset();
 }
@@ -196,7 +192,7 @@ void SecureConnection::answer_server() {
 void SecureConnection::check_client() {
     HandShake& h = *hand_shake_;
     const auto* theirs = reinterpret_cast<const unsigned char*>(incoming_.data() + used_);
-    append(h.said, theirs + proof_bytes, head_bytes);
+    append_bytes(h.said, theirs + proof_bytes, head_bytes);
     check_proof(theirs, h.proof(key_, Side::Client));
     opening_ = make_opening(cipher_, h.stream_key(key_, Side::Client, keys_said_bytes),
                             head_at(theirs + proof_bytes));

@@ -19,9 +19,9 @@ WindowKey key_of(const StepOnHost& from, const MemoryOnHost& place, const Region
     return key;
 }
 
-class Cutting {
+class SlabCutting {
   public:
-    Cutting(const StepOnHost& from, WindowsOfBoxes& out) : from_(from), out_(out) {}
+    SlabCutting(const StepOnHost& from, WindowsOfBoxes& out) : from_(from), out_(out) {}
 
     void add(const RemoteBox& box) {
         const std::uint64_t bytes = box.bytes();
@@ -101,7 +101,7 @@ class Cutting {
 
 WindowsOfBoxes shared_windows(const StepOnHost& from, std::span<const RemoteBox> boxes) {
     WindowsOfBoxes out;
-    Cutting cutting(from, out);
+    SlabCutting cutting(from, out);
     for (const RemoteBox& box : boxes) {
         cutting.add(box);
     }

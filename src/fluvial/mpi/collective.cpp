@@ -18,7 +18,6 @@ namespace fluvial::mpi {
 
 namespace {
 
-constexpr Index int_max = std::numeric_limits<int>::max();
 /// From here on a failed allocation is likely enough to spend a message on it.
 constexpr Index large_bytes = Index{64} << 20;
 
@@ -125,7 +124,7 @@ std::vector<Buffer> Comm::allgather(std::span<const std::byte> bytes) const {
     const Index total = std::accumulate(lengths.begin(), lengths.end(), Index{0});
 
     std::vector<Buffer> all(ranks);
-    if (total > int_max) {
+    if (total > std::numeric_limits<int>::max()) {
         for (std::size_t r = 0; r < ranks; ++r) {
             all[r] =
                 bcast(r == static_cast<std::size_t>(rank()) ? bytes : std::span<const std::byte>(),

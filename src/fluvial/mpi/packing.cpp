@@ -53,7 +53,7 @@ void for_blocks_of(const std::vector<Strip>& strips, Copy&& copy) {
 }
 
 /// Such a type is never freed.
-bool is_predefined(MPI_Datatype type) {
+bool is_predefined_type(MPI_Datatype type) {
     int combiner = 0;
 #if MPI_VERSION >= 4
     MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
@@ -105,7 +105,7 @@ void collect_items(MPI_Datatype type, Items& items) {
           "look into a datatype");
     for (MPI_Datatype part : parts) {
         collect_items(part, items);
-        if (!is_predefined(part)) {
+        if (!is_predefined_type(part)) {
             MPI_Type_free(&part);
         }
     }
@@ -130,7 +130,7 @@ PackedType::PackedType(MPI_Datatype type, const Comm& comm) : comm_(comm.handle(
     span_ = static_cast<std::size_t>(span);
     first_ = static_cast<std::ptrdiff_t>(first);
     extent_ = static_cast<std::ptrdiff_t>(extent);
-    owned_ = !is_predefined(type);
+    owned_ = !is_predefined_type(type);
     type_ = type;
     if (owned_) {
         check(MPI_Type_dup(type, &type_), "duplicate a datatype");

@@ -14,7 +14,7 @@ namespace fluvial::scan {
 namespace {
 
 /// Ranks compare the names of entries, and with them what they want of missing elements.
-std::string count_of(int input) {
+std::string count_name_of(int input) {
     return text("fluvial: elements that count of input ", input, ", of which all are required");
 }
 
@@ -110,13 +110,13 @@ CompleteResults::CompleteResults(Request& request) : required_(required_of(reque
     for (const auto& entry : request.entries) {
         Entry own{entry.name, {}, entry.op->name().find("quantile") != std::string::npos};
         for (const int input : inputs_of(entry)) {
-            own.counts.push_back(count_of(input));
+            own.counts.push_back(count_name_of(input));
             used.insert(input);
         }
         entries_.push_back(std::move(own));
     }
     for (const int input : used) {
-        request.entries.push_back({count_of(input), compute::make_operator("count"), {input}});
+        request.entries.push_back({count_name_of(input), compute::make_operator("count"), {input}});
     }
 }
 

@@ -17,7 +17,7 @@ UnitRange unpacked(std::uint64_t left) {
     return {static_cast<Index>(left >> 32), static_cast<Index>(left & 0xffffffffU)};
 }
 
-Index count_of(const UnitRange& range) {
+Index units_in(const UnitRange& range) {
     return range.second - range.first;
 }
 
@@ -92,7 +92,7 @@ std::optional<UnitRange> WorkSharing::take(std::size_t lane, Index most) {
         Index left = 0;
         for (const std::span<Share> rank : ranks_) {
             for (Share& share : rank) {
-                const Index here = count_of(unpacked(share.left.load()));
+                const Index here = units_in(unpacked(share.left.load()));
                 if (here > left) {
                     fullest = &share;
                     left = here;

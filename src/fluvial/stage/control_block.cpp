@@ -14,10 +14,10 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
-constexpr std::uint32_t version = 6;
+constexpr char control_magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
+constexpr std::uint32_t control_version = 6;
 
-std::size_t aligned(std::size_t bytes) {
+std::size_t whole_cache_lines(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
@@ -26,20 +26,13 @@ int slots_for(std::int64_t queue_steps) {
     return static_cast<int>(std::min<std::int64_t>(slots_max, 2 * queue_steps + 30));
 }
 
-template <std::size_t Size>
-void store(char (&to)[Size], const std::string& from) {
-    const std::size_t bytes = std::min(from.size(), Size - 1);
-    std::memcpy(to, from.data(), bytes);
-    to[bytes] = '\0';
-}
-
 }  // namespace
 
 ControlBlock::Layout ControlBlock::layout_of(int writer_ranks, int slots) {
     Layout layout{};
-    layout.writers = aligned(sizeof(ControlHeader));
-    layout.readers =
-        layout.writers + aligned(sizeof(WriterCell) * static_cast<std::size_t>(writer_ranks));
+    layout.writers = whole_cache_lines(sizeof(ControlHeader));
+    layout.readers = layout.writers +
+                     whole_cache_lines(sizeof(WriterCell) * static_cast<std::size_t>(writer_ranks));
     layout.groups = layout.readers + sizeof(ReaderCell) * readers_max;
     layout.slots = layout.groups + sizeof(GroupCell) * groups_max;
     layout.signatures = layout.slots + sizeof(Slot) * static_cast<std::size_t>(slots);
@@ -60,7 +53,7 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     ControlBlock control(host::MemoryFile::create("control-" + name, layout.bytes), layout);
     // The memory is zero: every state enumeration has its empty value at 0.
     ControlHeader& header = *new (control.mapping_.data()) ControlHeader{};
-    header.version = version;
+    header.version = control_version;
     header.writer_ranks = static_cast<std::uint32_t>(writer_ranks);
     header.slots = static_cast<std::uint32_t>(slots);
     header.queue_steps = static_cast<std::uint32_t>(options.queue_steps);
@@ -74,13 +67,13 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     header.on_stalled_reader = options.on_stalled_reader;
     header.stall_timeout_s = options.stall_timeout_s;
     header.mutex.initialise();
-    store(header.name, name);
-    store(header.host, host);
+    store_text(header.name, name);
+    store_text(header.host, host);
     std::vector<int> ranks(static_cast<std::size_t>(writer_ranks));
     std::iota(ranks.begin(), ranks.end(), 0);
     control.set_job_ranks(ranks, writer_ranks);
     header.closed_elsewhere = std::numeric_limits<std::uint64_t>::max();
-    std::memcpy(header.magic, magic, sizeof magic);
+    std::memcpy(header.magic, control_magic, sizeof control_magic);
     return control;
 }
 
@@ -98,10 +91,12 @@ ControlBlock ControlBlock::adopt(host::MemoryFile file) {
     }
     const host::Mapping probe = file.map(host::Access::ReadOnly);
     const auto& header = *reinterpret_cast<const ControlHeader*>(probe.data());
-    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != version) {
+    if (std::memcmp(header.magic, control_magic, sizeof control_magic) != 0 ||
+        header.version != control_version) {
         throw Error(Problem{"the two jobs use different versions of Fluvial",
                             text("staging format ", header.version),
-                            text("staging format ", version), "Install the same version for both"});
+                            text("staging format ", control_version),
+                            "Install the same version for both"});
     }
     const Layout layout =
         layout_of(static_cast<int>(header.writer_ranks), static_cast<int>(header.slots));

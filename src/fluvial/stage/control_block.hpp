@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -178,6 +179,14 @@ struct ControlHeader {
     char name[132];
     char host[256];
 };
+
+/// Into text of the control block, which it is cut to.
+template <std::size_t Size>
+void store_text(char (&to)[Size], const std::string& from) {
+    const std::size_t bytes = std::min(from.size(), Size - 1);
+    std::memcpy(to, from.data(), bytes);
+    to[bytes] = '\0';
+}
 
 /// A mapping of the control memory, with the places of its arrays.
 class ControlBlock {

@@ -54,7 +54,7 @@ struct EndOfMemory {
     ~EndOfMemory() { memory.end_step(); }
 };
 
-Bytes encode(const std::vector<store::PackedChunk>& chunks) {
+Bytes encode_chunks(const std::vector<store::PackedChunk>& chunks) {
     ByteWriter out;
     for (const store::PackedChunk& chunk : chunks) {
         out.put<std::uint64_t>(chunk.dataset);
@@ -232,7 +232,7 @@ void FileWriter::State::write_packed(const StepPlaces& places, const store::Step
     });
     std::vector<store::PackedChunk> of_all;
     std::size_t first = 0;
-    const auto told = comm.allgather(encode(mine));
+    const auto told = comm.allgather(encode_chunks(mine));
     for (std::size_t rank = 0; rank < told.size(); ++rank) {
         first = static_cast<int>(rank) == comm.rank() ? of_all.size() : first;
         std::ranges::move(decode_chunks(told[rank]), std::back_inserter(of_all));

@@ -54,6 +54,10 @@ struct Attachment {
     std::vector<host::Descriptor> descriptors;
 };
 
+/// How long to wait for the answer of a writer that is there, which may take long on a host that is
+/// overloaded.
+inline constexpr double attach_timeout_s = 30;
+
 /// Connects, proves, asks. A writer rank brings the descriptor of its `arena`. Blocking, until
 /// `deadline`. Throws StaleContact when no process listens, Refused when either side fails the
 /// proof, TimedOut, or what the writer answers.

@@ -19,13 +19,12 @@ constexpr int wait_ms = 50;
 constexpr std::int64_t look_ns = 250'000'000;
 /// Clients at a time that have not proven to know the key: each has one of the process's
 /// descriptors.
-constexpr int strangers_max = 128;
+constexpr int applicants_max = 128;
 /// When there are that many, each has at least this long.
-constexpr std::int64_t stay_ns = 100'000'000;
+constexpr std::int64_t applicant_stay_ns = 100'000'000;
 /// A client that is not through by then has died or is stopped.
 constexpr double client_timeout_s = 10;
 constexpr int accepts_a_turn = 64;
-constexpr std::int64_t shortage_pause_ns = 20'000'000;
 
 }  // namespace
 
@@ -78,7 +77,7 @@ bool HostService::room_for_more() const {
     const auto strangers =
         std::count_if(applicants_.begin(), applicants_.end(),
                       [](const Applicant& a) { return !a.proven() && !a.answered(); });
-    return strangers < strangers_max;
+    return strangers < applicants_max;
 }
 
 void HostService::wait() const {
@@ -101,7 +100,7 @@ bool HostService::make_room() {
     const auto oldest =
         std::find_if(applicants_.begin(), applicants_.end(),
                      [](const Applicant& a) { return !a.proven() && !a.answered(); });
-    if (oldest == applicants_.end() || now_ns() - oldest->came_ns() < stay_ns) {
+    if (oldest == applicants_.end() || now_ns() - oldest->came_ns() < applicant_stay_ns) {
         return false;
     }
     oldest->turn_away();

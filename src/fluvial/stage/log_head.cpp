@@ -10,8 +10,8 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'E', 'P', 'S'};
-constexpr std::uint32_t version = 2;
+constexpr char log_magic[8] = {'F', 'L', 'U', 'S', 'T', 'E', 'P', 'S'};
+constexpr std::uint32_t log_version = 2;
 
 struct StoredHead {
     char magic[8];
@@ -27,11 +27,12 @@ static_assert(sizeof(StoredHead) == head_bytes_min);
 StoredHead stored_head(std::span<const std::byte> bytes) {
     StoredHead stored{};
     std::memcpy(&stored, bytes.data(), std::min(bytes.size(), sizeof stored));
-    if (bytes.size() < sizeof stored || std::memcmp(stored.magic, magic, sizeof magic) != 0 ||
-        stored.version != version) {
+    if (bytes.size() < sizeof stored ||
+        std::memcmp(stored.magic, log_magic, sizeof log_magic) != 0 ||
+        stored.version != log_version) {
         throw DamagedFile(Problem{"this is not the head of retained steps of this version",
                                   text(bytes.size(), " bytes, version ", stored.version),
-                                  text(sizeof stored, " bytes or more, version ", version),
+                                  text(sizeof stored, " bytes or more, version ", log_version),
                                   "Read it with the version of Fluvial that wrote it"});
     }
     stored.name[sizeof stored.name - 1] = '\0';
@@ -47,8 +48,8 @@ std::uint64_t head_bytes(std::uint64_t ranks) {
 
 Bytes encode_head(const LogHead& head) {
     StoredHead stored{};
-    std::memcpy(stored.magic, magic, sizeof magic);
-    stored.version = version;
+    std::memcpy(stored.magic, log_magic, sizeof log_magic);
+    stored.version = log_version;
     stored.writer_ranks = static_cast<std::uint32_t>(head.ranks.size());
     std::memcpy(stored.name, head.name.data(), std::min(head.name.size(), sizeof stored.name - 1));
     stored.run = head.run;

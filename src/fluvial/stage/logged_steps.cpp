@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t block_alignment = 64;
 constexpr std::uint64_t no_step = std::numeric_limits<std::uint64_t>::max();
 
-std::uint64_t aligned(std::uint64_t bytes) {
+std::uint64_t whole_blocks(std::uint64_t bytes) {
     return (bytes + block_alignment - 1) / block_alignment * block_alignment;
 }
 
@@ -133,7 +133,7 @@ std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std:
     Counters& counters = control.header().counters;
     const std::uint64_t limit = control.header().spill_bytes;
     Slot& mine = control.slots()[slot];
-    bytes = aligned(bytes);
+    bytes = whole_blocks(bytes);
     // Readers wait for that one: what ranks that are ahead have there must not hold it up.
     const std::uint64_t used =
         is_next_there(control, mine) ? mine.logged_bytes : counters.log_end - counters.log_freed;
@@ -151,15 +151,16 @@ std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std:
 }
 
 std::uint64_t bytes_with_list(const ControlBlock& control, std::uint64_t record) {
-    return aligned(record) +
-           aligned(sizeof(BytesOfFile) * static_cast<std::uint64_t>(control.writer_ranks()));
+    return whole_blocks(record) +
+           whole_blocks(sizeof(BytesOfFile) * static_cast<std::uint64_t>(control.writer_ranks()));
 }
 
 RecordOnDisk with_list(const ControlBlock& control, const Bytes& record, std::uint64_t offset) {
     RecordOnDisk made{record, {offset, record.size(), checksum_of(record)}};
     made.bytes.resize(bytes_with_list(control, record.size()));
     if (control.writer_ranks() == 1) {
-        std::memcpy(made.bytes.data() + aligned(record.size()), &made.record, sizeof made.record);
+        std::memcpy(made.bytes.data() + whole_blocks(record.size()), &made.record,
+                    sizeof made.record);
     }
     return made;
 }
@@ -175,7 +176,7 @@ bool commit(const ControlBlock& control, const StepLog& log, int slot, const Byt
     entry.step = written.step.load(relaxed);
     entry.begin = written.log_begin;
     entry.completed_ns = since_1970_ns();
-    entry.ranks = {mine.offset + aligned(mine.bytes), list.size(), checksum_of(list)};
+    entry.ranks = {mine.offset + whole_blocks(mine.bytes), list.size(), checksum_of(list)};
     Counters& counters = control.header().counters;
     const bool listed = control.writer_ranks() == 1 || log.write(entry.ranks.offset, list);
     if (!listed || !log.write_entry(counters.entries_end, entry)) {

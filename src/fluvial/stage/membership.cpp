@@ -2,7 +2,6 @@
 #include "fluvial/stage/membership.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "fluvial/base/clock.hpp"
@@ -14,11 +13,6 @@ namespace {
 
 /// A process that was given a cell takes its alive lock within microseconds, unless it died.
 constexpr std::int64_t joining_ns_max = 5'000'000'000;
-
-template <std::size_t Size>
-void store(char (&to)[Size], const std::string& from) {
-    std::snprintf(to, Size, "%s", from.c_str());
-}
 
 double silent_s(const std::atomic<std::int64_t>& beat_ns) {
     return static_cast<double>(now_ns() - beat_ns.load(relaxed)) * 1e-9;
@@ -70,7 +64,7 @@ void end_group(const ControlBlock& control, int index, GroupState state, const s
     GroupCell& group = control.group(index);
     if (group.state == GroupState::Active || group.state == GroupState::Joining ||
         group.state == GroupState::Leaving) {
-        store(group.departed, why);
+        store_text(group.departed, why);
         group.state = state;
         unsubscribe(control, index);
         control.header().step_bell.ring();
@@ -189,7 +183,8 @@ void leave(const ControlBlock& control, int index) {
     if (group.state == GroupState::Active || group.state == GroupState::Joining ||
         group.state == GroupState::Leaving) {
         if (group.state != GroupState::Leaving) {
-            store(group.departed, text("rank ", cell.rank, " of this reader has left the stream"));
+            store_text(group.departed,
+                       text("rank ", cell.rank, " of this reader has left the stream"));
         }
         group.state = GroupState::Leaving;
         // Steps that no rank has begun are not wanted any more; of those begun, this rank gives up
@@ -248,8 +243,8 @@ std::string stalled_writer(const ControlBlock& control, double stall_timeout_s) 
 void fail(const ControlBlock& control, const std::string& kind, const std::string& message) {
     ControlHeader& header = control.header();
     if (header.failure.set == 0) {
-        store(header.failure.kind, kind);
-        store(header.failure.message, message);
+        store_text(header.failure.kind, kind);
+        store_text(header.failure.message, message);
         header.failure.set = 1;
     }
     header.step_bell.ring();

@@ -10,7 +10,7 @@
 namespace fluvial::stage {
 namespace {
 
-void encode(ByteWriter& out, const Coordinates& coordinates) {
+void encode_coordinates(ByteWriter& out, const Coordinates& coordinates) {
     out.put_vector(std::vector<Index>(coordinates.begin(), coordinates.end()));
 }
 
@@ -81,12 +81,12 @@ Bytes RankPuts::encode() const {
     for (const DatasetDescription& dataset : datasets) {
         out.put_string(dataset.name);
         out.put(dataset.dtype);
-        stage::encode(out, dataset.shape);
+        encode_coordinates(out, dataset.shape);
         fluvial::encode(out, dataset.attributes);
         out.put<std::uint64_t>(dataset.chunks.size());
         for (const Chunk& chunk : dataset.chunks) {
-            stage::encode(out, chunk.region.offset);
-            stage::encode(out, chunk.region.extent);
+            encode_coordinates(out, chunk.region.offset);
+            encode_coordinates(out, chunk.region.extent);
         }
     }
     return out.take();

@@ -23,9 +23,6 @@
 namespace fluvial::stage {
 namespace {
 
-/// A writer is there: an answer may still take long on a host that is overloaded.
-constexpr double attach_timeout_s = 30;
-
 /// What a reader finds under the name of a stream: a living writer, or steps that one has retained.
 struct Found {
     std::optional<Contact> contact;

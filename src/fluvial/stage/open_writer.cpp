@@ -12,6 +12,7 @@
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/given_steps.hpp"
+#include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
@@ -19,7 +20,6 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr double attach_timeout_s = 30;
 /// Room in a rank's address space for the queue, for steps that only views keep, and for fragments.
 constexpr std::uint64_t arena_queues = 4;
 constexpr std::uint64_t arena_extra_bytes = std::uint64_t{64} << 20;

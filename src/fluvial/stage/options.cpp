@@ -20,7 +20,7 @@
 namespace fluvial::stage {
 namespace {
 
-void check_name(const std::string& name) {
+void check_stream_name(const std::string& name) {
     const auto legal = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '.' || c == '_' || c == '-';
@@ -129,7 +129,7 @@ std::string chosen(const std::string& option, const char* variable, const char* 
 }  // namespace
 
 void validate(const std::string& name, const WriterOptions& options) {
-    check_name(name);
+    check_stream_name(name);
     check_choice<FullPolicy>("full", options.full, full_policies);
     check_choice<FullPolicy>("on_full_disk", options.on_full_disk, disk_policies);
     check_choice<StepsTo>("steps_to", options.steps_to, steps_to_names);
@@ -199,7 +199,7 @@ void validate(const std::string& name, const WriterOptions& options) {
 }
 
 void validate(const std::string& name, const ReaderOptions& options) {
-    check_name(name);
+    check_stream_name(name);
     check_choice<Start>("start", options.start, starts);
     if (!options.resume.empty()) {
         if (options.start == Start::Observe) {

@@ -19,7 +19,7 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr std::uint64_t version = 2;
+constexpr std::uint64_t position_version = 2;
 constexpr ssize_t bytes_of_version_1 = 24;  // next, size, checksum
 
 struct Stored {
@@ -48,7 +48,7 @@ host::Descriptor open_file(const std::string& path) {
 }
 
 void store(const host::Descriptor& file, std::uint64_t run, std::uint64_t next, int size) {
-    Stored stored{version, run, next, static_cast<std::uint64_t>(size), 0};
+    Stored stored{position_version, run, next, static_cast<std::uint64_t>(size), 0};
     stored.checksum = checksum_of_stored(stored);
     if (::pwrite(file.get(), &stored, sizeof stored, 0) != sizeof stored) {
         throw_errno("cannot write down how far this reader has come", errno);
@@ -65,12 +65,13 @@ std::optional<Stored> load(const PositionOf& position, int rank) {
         return std::nullopt;
     }
     if (got == bytes_of_version_1) {
-        throw DamagedFile(Problem{
-            "a reader's position is of an earlier version, which does not "
-            "say of which run it is",
-            path, text("version ", version), "Remove it to begin with the first step again"});
+        throw DamagedFile(
+            Problem{"a reader's position is of an earlier version, which does not "
+                    "say of which run it is",
+                    path, text("version ", position_version),
+                    "Remove it to begin with the first step again"});
     }
-    if (got != sizeof stored || stored.version != version ||
+    if (got != sizeof stored || stored.version != position_version ||
         stored.checksum != checksum_of_stored(stored)) {
         throw DamagedFile(Problem{"a reader's position is damaged", path,
                                   "the file as it was written",

@@ -21,12 +21,11 @@ namespace {
 /// Between looks for what rings no bell: members that died, the end of the stream.
 constexpr int look_ms = 20;
 /// Clients at a time that have not proven to know the key ...
-constexpr std::size_t strangers_max = 32;
+constexpr std::size_t visitors_max = 32;
 /// ... for how long each may stay, where others wait ...
-constexpr std::int64_t stay_where_full_ns = 200'000'000;
+constexpr std::int64_t visitor_stay_where_full_ns = 200'000'000;
 /// ... and where none does.
-constexpr std::int64_t stay_ns = 2'000'000'000;
-constexpr std::int64_t shortage_pause_ns = 20'000'000;
+constexpr std::int64_t visitor_stay_ns = 2'000'000'000;
 /// To send a step to more readers would keep the writer for too long.
 constexpr std::size_t handed_out_to_max = 4;
 
@@ -177,12 +176,12 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
 }
 
 bool RemoteService::oldest_may_go() const {
-    return !visitors_.empty() && now_ns() - visitors_.front().came_ns > stay_where_full_ns;
+    return !visitors_.empty() && now_ns() - visitors_.front().came_ns > visitor_stay_where_full_ns;
 }
 
 /// Those beyond wait in the kernel, so that each that is let in has time to prove itself.
 bool RemoteService::may_let_in() const {
-    return now_ns() >= accept_again_ns_ && (visitors_.size() < strangers_max || oldest_may_go());
+    return now_ns() >= accept_again_ns_ && (visitors_.size() < visitors_max || oldest_may_go());
 }
 
 void RemoteService::let_in() {
@@ -192,7 +191,7 @@ void RemoteService::let_in() {
             if (!socket) {
                 return;
             }
-            if (visitors_.size() >= strangers_max) {
+            if (visitors_.size() >= visitors_max) {
                 visitors_.pop_front();
             }
             visitors_.push_back({move::SecureConnection(std::move(*socket), key_,
@@ -209,7 +208,7 @@ void RemoteService::let_in() {
 
 void RemoteService::serve_visitors() {
     for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
-        bool over = now_ns() - visitor->came_ns > stay_ns;
+        bool over = now_ns() - visitor->came_ns > visitor_stay_ns;
         try {
             over = admit(*visitor) || over;
         } catch (const std::exception&) {  // it proves nothing, makes no sense, is gone, or asks

@@ -17,11 +17,11 @@ struct DefinitionHead {
 };
 enum class DefinitionKind : std::uint8_t { Dataset, Series };
 
-void encode(ByteWriter& out, const Coordinates& c) {
+void encode_indices(ByteWriter& out, const Coordinates& c) {
     out.append(c.begin(), sizeof(Index) * static_cast<std::size_t>(c.size()));
 }
 
-Coordinates decode_coordinates(ByteReader& in, int ndim) {
+Coordinates decode_indices(ByteReader& in, int ndim) {
     Coordinates c(ndim, 0);
     for (Index& value : c) {
         value = in.get<Index>();
@@ -50,8 +50,8 @@ DatasetDescription& dataset_of(StepDescription& step, const std::string& name, D
 /// But for where its data is.
 Chunk decode_chunk(ByteReader& in, const std::string& name, const Coordinates& shape, int rank) {
     Chunk chunk;
-    chunk.region.offset = decode_coordinates(in, shape.size());
-    chunk.region.extent = decode_coordinates(in, shape.size());
+    chunk.region.offset = decode_indices(in, shape.size());
+    chunk.region.extent = decode_indices(in, shape.size());
     chunk.rank = rank;
     check_inside(chunk.region, shape, {"a chunk of", name});
     return chunk;
@@ -170,7 +170,7 @@ RecordPlace RecordWriter::finish() {
     for (const Entry& entry : entries_) {
         out.put(entry.definition->number);
         out.put<std::uint8_t>(static_cast<std::uint8_t>(entry.shape.size()));
-        encode(out, entry.shape);
+        encode_indices(out, entry.shape);
         const bool changed = entry.definition->current != entry.definition->attributes;
         out.put<std::uint8_t>(changed ? 1 : 0);
         if (changed) {
@@ -178,8 +178,8 @@ RecordPlace RecordWriter::finish() {
         }
         out.put(entry.chunk_count);
         for_each_chunk(entry, [&](const PutChunk& chunk) {
-            encode(out, chunk.region.offset);
-            encode(out, chunk.region.extent);
+            encode_indices(out, chunk.region.offset);
+            encode_indices(out, chunk.region.extent);
             places.put(chunk.arena_offset);
             if (chunk.arena_offset == 0) {
                 places.put(chunk.logged);
@@ -206,12 +206,12 @@ Bytes RecordWriter::logged_record() const {
         out.put_string(*entry.name);
         out.put(entry.definition->dtype);
         out.put<std::uint8_t>(static_cast<std::uint8_t>(entry.shape.size()));
-        encode(out, entry.shape);
+        encode_indices(out, entry.shape);
         fluvial::encode(out, entry.definition->current);
         out.put(entry.chunk_count);
         for_each_chunk(entry, [&](const PutChunk& chunk) {
-            encode(out, chunk.region.offset);
-            encode(out, chunk.region.extent);
+            encode_indices(out, chunk.region.offset);
+            encode_indices(out, chunk.region.extent);
             out.put(chunk.logged);
         });
     }
@@ -304,7 +304,7 @@ void RecordReader::read_dataset(ByteReader& in, ByteReader& places, StepDescript
     }
     const Definition& definition = definitions_[number];
     const int ndim = in.get<std::uint8_t>();
-    const Coordinates shape = decode_coordinates(in, ndim);
+    const Coordinates shape = decode_indices(in, ndim);
     DatasetDescription& dataset = dataset_of(step, definition.name, definition.dtype, shape, rank_);
     const Attributes attributes =
         in.get<std::uint8_t>() != 0 ? decode_attributes(in) : definition.attributes;
@@ -363,7 +363,7 @@ void read_logged_record(int rank, std::span<const std::byte> record, StepDescrip
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
         const std::string name = in.get_string();
         const DType dtype = dtype_from_number(in.get<std::uint8_t>());
-        const Coordinates shape = decode_coordinates(in, in.get<std::uint8_t>());
+        const Coordinates shape = decode_indices(in, in.get<std::uint8_t>());
         DatasetDescription& dataset = dataset_of(step, name, dtype, shape, rank);
         const Attributes attributes = decode_attributes(in);
         dataset.attributes.insert(attributes.begin(), attributes.end());

@@ -34,7 +34,7 @@ std::uint64_t bytes_of(const NamedArray& array) {
                 "Raise queue_bytes"});
 }
 
-void check_name(std::string_view name) {
+void check_put_name(std::string_view name) {
     if (name.size() > 4096) {
         throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
                                       "1 to 4096 bytes", ""});
@@ -111,7 +111,7 @@ bool WriteStep::State::place(HandleLock::Call& call, std::span<const NamedArray>
     check_open();
     std::uint64_t bytes = 0;
     for (const NamedArray& array : arrays) {
-        check_name(array.name);
+        check_put_name(array.name);
         check_inside(where.region(*array.data), where.global(*array.data),
                      {"chunk of", array.name});
         check_size(array.name, array.data->dtype, where.global(*array.data));

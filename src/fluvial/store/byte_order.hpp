@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cstdint>
 
 #include "fluvial/describe/array_view.hpp"
 
@@ -14,6 +15,17 @@ static_assert(std::endian::native == std::endian::little || std::endian::native 
 /// Whether big-endian elements of this dtype are not in this machine's order.
 inline bool big_endian_is_swapped(DType dtype) {
     return std::endian::native == std::endian::little && size_of(dtype) > 1;
+}
+
+/// The word of the same bytes in the other order.
+inline std::uint16_t reversed(std::uint16_t word) {
+    return __builtin_bswap16(word);
+}
+inline std::uint32_t reversed(std::uint32_t word) {
+    return __builtin_bswap32(word);
+}
+inline std::uint64_t reversed(std::uint64_t word) {
+    return __builtin_bswap64(word);
 }
 
 /// Reverses the bytes of every element in place; of each part, if complex.

@@ -9,32 +9,32 @@ namespace {
 
 using Make = std::unique_ptr<Decompressor> (*)();
 
-struct Library {
+struct FilterLibrary {
     const char* filter;
     const char* option;
     Make make;  ///< null: left out
 };
 
 #ifdef FLUVIAL_WITH_DEFLATE
-constexpr Library deflate = {"deflate", "FLUVIAL_DEFLATE", make_deflate_decompressor};
-constexpr Library gzip = {"gzip", "FLUVIAL_DEFLATE", make_gzip_decompressor};
+constexpr FilterLibrary deflate = {"deflate", "FLUVIAL_DEFLATE", make_deflate_decompressor};
+constexpr FilterLibrary gzip = {"gzip", "FLUVIAL_DEFLATE", make_gzip_decompressor};
 #else
-constexpr Library deflate = {"deflate", "FLUVIAL_DEFLATE", nullptr};
-constexpr Library gzip = {"gzip", "FLUVIAL_DEFLATE", nullptr};
+constexpr FilterLibrary deflate = {"deflate", "FLUVIAL_DEFLATE", nullptr};
+constexpr FilterLibrary gzip = {"gzip", "FLUVIAL_DEFLATE", nullptr};
 #endif
 #ifdef FLUVIAL_WITH_ZSTD
-constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", make_zstd_decompressor};
+constexpr FilterLibrary zstd = {"zstd", "FLUVIAL_ZSTD", make_zstd_decompressor};
 #else
-constexpr Library zstd = {"zstd", "FLUVIAL_ZSTD", nullptr};
+constexpr FilterLibrary zstd = {"zstd", "FLUVIAL_ZSTD", nullptr};
 #endif
 #ifdef FLUVIAL_WITH_BLOSC
-constexpr Library blosc = {"blosc", "FLUVIAL_BLOSC", make_blosc_decompressor};
+constexpr FilterLibrary blosc = {"blosc", "FLUVIAL_BLOSC", make_blosc_decompressor};
 #else
-constexpr Library blosc = {"blosc", "FLUVIAL_BLOSC", nullptr};
+constexpr FilterLibrary blosc = {"blosc", "FLUVIAL_BLOSC", nullptr};
 #endif
 
 /// Null for a filter that needs none.
-const Library* library_of(Filter::Kind kind) {
+const FilterLibrary* library_of(Filter::Kind kind) {
     switch (kind) {
         case Filter::Kind::Deflate:
             return &deflate;
@@ -70,7 +70,7 @@ bool is_built(Filter::Kind kind) {
 
 std::unique_ptr<Decompressor> make_decompressor(Filter::Kind kind) {
     FLUVIAL_ASSERT(compresses(kind), "no compressor's filter");
-    const Library& library = *library_of(kind);
+    const FilterLibrary& library = *library_of(kind);
     if (library.make == nullptr) {
         throw InvalidArgument(
             Problem{"chunks are encoded by a filter that this build of Fluvial leaves out",

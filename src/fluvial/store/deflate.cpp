@@ -23,7 +23,7 @@ const char* wrong_of(libdeflate_result result, const char* format) {
     return "a stream of more bytes";
 }
 
-class Library {
+class Libdeflate {
   public:
     /// Throws std::bad_alloc.
     libdeflate_decompressor* get() const {
@@ -48,7 +48,7 @@ class Deflate final : public Decompressor {
     }
 
   private:
-    Library library_;
+    Libdeflate library_;
 };
 
 class Gzip final : public Decompressor {
@@ -74,7 +74,7 @@ class Gzip final : public Decompressor {
     }
 
   private:
-    Library library_;
+    Libdeflate library_;
 };
 
 }  // namespace

@@ -13,10 +13,11 @@ namespace fluvial::store {
 
 namespace {
 
-constexpr std::array<unsigned char, 8> signature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+constexpr std::array<unsigned char, 8> hdf5_signature = {0x89, 'H',  'D',  'F',
+                                                         '\r', '\n', 0x1a, '\n'};
 
 bool begins_as_hdf5(std::span<const std::byte> bytes) {
-    return std::equal(signature.begin(), signature.end(), bytes.begin(),
+    return std::equal(hdf5_signature.begin(), hdf5_signature.end(), bytes.begin(),
                       [](unsigned char a, std::byte b) { return std::byte{a} == b; });
 }
 

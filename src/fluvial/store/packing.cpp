@@ -10,7 +10,7 @@
 namespace fluvial::store {
 namespace {
 
-constexpr std::uint64_t chunk_bytes_max = 4 << 20;
+constexpr std::uint64_t packed_chunk_bytes_max = 4 << 20;
 constexpr std::uint64_t compressed_bytes_min = 4096;  // of a dataset
 constexpr int level_usual = 4, level_least = 1, level_most = 9;
 
@@ -73,7 +73,7 @@ std::optional<Packing> packing_of(const Compression& compression,
     if (compression.level == 0 || dataset.shape.empty() || bytes < compressed_bytes_min) {
         return std::nullopt;
     }
-    return Packing{chunk_of(dataset.shape, dataset.chunks, element_bytes, chunk_bytes_max),
+    return Packing{chunk_of(dataset.shape, dataset.chunks, element_bytes, packed_chunk_bytes_max),
                    compression.level};
 }
 

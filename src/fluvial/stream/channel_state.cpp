@@ -17,9 +17,6 @@ namespace fluvial::stream {
 
 namespace {
 
-// Looking for control messages costs a probe of MPI; elements in shared memory come by the
-// microsecond.
-constexpr std::int64_t control_every_ns = 5'000;
 /// While elements move: a probe of Open MPI 4.1 takes half a microsecond.
 constexpr std::int64_t control_every_busy_ns = 25'000;
 constexpr std::int64_t idle_worth_tracing_ns = 1'000;

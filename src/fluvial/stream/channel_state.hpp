@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -30,6 +31,10 @@ namespace fluvial::stream {
 
 struct StreamState;
 class Threshold;
+
+/// How often control messages are looked for: that costs a probe of MPI, some 0.2 us, and elements
+/// in shared memory come by the microsecond.
+inline constexpr std::int64_t control_every_ns = 5'000;
 
 /// To all ranks: what an operation threw, or which rank is lost.
 inline constexpr progress::Topic topic_failed("channel: failed");

@@ -11,9 +11,6 @@ namespace fluvial::stream {
 
 namespace {
 
-// As between two turns of an operation; looking costs some 0.2 us.
-constexpr std::int64_t control_every_ns = 5'000;
-
 ConsumerEnd& consumer_of(StreamState& stream) {
     stream.channel->check_usable();
     if (!stream.consumer) {

@@ -103,7 +103,7 @@ std::optional<Coordinates> grid_of(const std::string& words) {
     return std::nullopt;
 }
 
-StrategyPtr make(Arguments& arguments) {
+StrategyPtr make_cuboids(Arguments& arguments) {
     const auto words = arguments.word_if_given("grid");
     const auto grid = words ? grid_of(*words) : std::nullopt;
     if (words && !grid) {
@@ -116,7 +116,7 @@ StrategyPtr make(Arguments& arguments) {
 }  // namespace
 
 Registration register_cuboids() {
-    return {"cuboids", "equal boxes of a grid", make, {"cuboids"}};
+    return {"cuboids", "equal boxes of a grid", make_cuboids, {"cuboids"}};
 }
 
 }  // namespace fluvial::distribute

@@ -79,7 +79,7 @@ class Lines final : public Strategy {
     StrategyPtr strategy_;
 };
 
-StrategyPtr make(Arguments& arguments) {
+StrategyPtr make_lines(Arguments& arguments) {
     const std::string example = "lines(0, even-binpacking)";
     const auto axis = arguments.integer("axis", -ndim_max);
     if (!axis) {
@@ -94,7 +94,7 @@ StrategyPtr make(Arguments& arguments) {
 Registration register_lines() {
     return {"lines",
             "all elements of a line along an axis to one reader, by another strategy",
-            make,
+            make_lines,
             {"lines(0, even-binpacking)", "lines(-1, by-host(binpacking, fallback=hyperslabs))"},
             true,
             1};

@@ -52,7 +52,7 @@ class MinimalRouting final : public Routing {
     Graph graph_;
 };
 
-TopologyPtr make(TopologyText& words) {
+TopologyPtr make_dragonfly(TopologyText& words) {
     words.require_ndim(3, 3, "three numbers: groups, routers of a group, hosts of a router");
     const double bandwidth = words.bandwidth(12.5e9);
     const double between_groups = words.positive("global-bandwidth", bandwidth);
@@ -98,7 +98,7 @@ TopologyPtr make(TopologyText& words) {
 Registration register_dragonfly() {
     return {"dragonfly",
             "groups of routers, all linked to all: dragonfly:9x4x2",
-            make,
+            make_dragonfly,
             {"dragonfly:9x4x2", "dragonfly:3x2x2,global-bandwidth=5e9", "dragonfly:1x4x1",
              "dragonfly:5x1x2"}};
 }

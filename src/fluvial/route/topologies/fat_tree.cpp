@@ -54,7 +54,7 @@ std::vector<Link> links_of(const Tree& tree, double bandwidth, double latency) {
     return links;
 }
 
-TopologyPtr make(TopologyText& words) {
+TopologyPtr make_fat_tree(TopologyText& words) {
     words.require_ndim(1, levels_max, text("1 to ", levels_max, " numbers of children"));
     Tree tree{words.shape(), words.numbers("up")};
     const double bandwidth = words.bandwidth(12.5e9), latency = words.latency(100e-9);
@@ -87,7 +87,7 @@ TopologyPtr make(TopologyText& words) {
 Registration register_fat_tree() {
     return {"fattree",
             "hosts under levels of switches: fattree:4x8,up=1x2",
-            make,
+            make_fat_tree,
             {"fattree:4", "fattree:4x4,up=1x2", "fattree:2x2x3,up=1x2x2",
              "fattree:3x3,up=2x2,latency=0"}};
 }

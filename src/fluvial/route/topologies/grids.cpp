@@ -15,10 +15,10 @@
 namespace fluvial::route {
 namespace {
 
-constexpr std::size_t ndim_max = 16;
+constexpr std::size_t grid_ndim_max = 16;
 
 TopologyPtr make_grid(TopologyText& words, bool around) {
-    words.require_ndim(1, ndim_max, text("1 to ", ndim_max, " lengths"));
+    words.require_ndim(1, grid_ndim_max, text("1 to ", grid_ndim_max, " lengths"));
     const double bandwidth = words.bandwidth(12.5e9), latency = words.latency(100e-9);
     static constexpr std::array<std::string_view, 3> policies{"dimension-ordered", "longest-first",
                                                               "shortest"};

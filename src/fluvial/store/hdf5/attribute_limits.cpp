@@ -14,10 +14,10 @@ namespace {
 // HDF5 keeps an attribute in a message of at most 65,535 bytes, with its name and type.
 constexpr std::size_t attribute_bytes_max = 64'000;
 
-std::size_t bytes_of(const std::string& value) {
+std::size_t value_bytes(const std::string& value) {
     return value.size();
 }
-std::size_t bytes_of(const std::vector<std::string>& values) {
+std::size_t value_bytes(const std::vector<std::string>& values) {
     std::size_t longest = 0;
     for (const std::string& value : values) {
         longest = std::max(longest, value.size());
@@ -25,11 +25,11 @@ std::size_t bytes_of(const std::vector<std::string>& values) {
     return longest * values.size();
 }
 template <typename T>
-std::size_t bytes_of(const std::vector<T>& values) {
+std::size_t value_bytes(const std::vector<T>& values) {
     return values.size() * sizeof(T);
 }
 template <typename T>
-std::size_t bytes_of(const T& value) {
+std::size_t value_bytes(const T& value) {
     return sizeof value;
 }
 
@@ -55,7 +55,7 @@ void check_attributes(const Attributes& attributes, const std::string& object) {
                                           "any other characters", "Leave it out"});
         }
         const std::size_t bytes =
-            std::visit([](const auto& held) { return bytes_of(held); }, value);
+            std::visit([](const auto& held) { return value_bytes(held); }, value);
         if (bytes > attribute_bytes_max) {
             throw InvalidArgument(Problem{what + " is too large for HDF5", text(bytes, " bytes"),
                                           text("up to ", attribute_bytes_max),

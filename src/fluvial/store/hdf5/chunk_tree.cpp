@@ -63,8 +63,8 @@ class Hdf5ChunkWalk {
 
 namespace {
 
-constexpr const char* signature = "TREE\1";  // and the type of chunks
-constexpr std::size_t depth_max = 32;
+constexpr const char* chunk_node_signature = "TREE\1";  // and the type of chunks
+constexpr std::size_t tree_depth_max = 32;
 
 }  // namespace
 
@@ -79,7 +79,7 @@ Hdf5ChunkWalk::Node Hdf5ChunkWalk::read_node(std::uint64_t address) {
     Node node{address, 0, 0, std::vector<std::byte>(bytes), 0, 0};
     file_.read(at, node.bytes);
     Front in(node.bytes);
-    if (std::memcmp(in.take(5).data(), signature, 5) != 0) {
+    if (std::memcmp(in.take(5).data(), chunk_node_signature, 5) != 0) {
         damaged(text("at byte ", at, " there is no node"), "a node of chunks");
     }
     node.level = in.number(1);
@@ -166,9 +166,9 @@ void Hdf5ChunkWalk::run() {
     const std::uint64_t nowhere = undefined_address(sizes_);
     std::vector<Node> open;
     open.push_back(read_node(tree_.root));
-    if (open.back().level > depth_max || (open.back().level > 0 && open.back().entries == 0)) {
+    if (open.back().level > tree_depth_max || (open.back().level > 0 && open.back().entries == 0)) {
         damaged(text(open.back().level, " levels with ", open.back().entries, " entries on top"),
-                text("up to ", depth_max, " levels, with entries"));
+                text("up to ", tree_depth_max, " levels, with entries"));
     }
     levels_.assign(open.back().level + 1, {nowhere, nowhere});
     begin(open.back());

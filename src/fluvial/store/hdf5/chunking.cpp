@@ -10,7 +10,7 @@ namespace fluvial::store {
 
 namespace {
 
-constexpr std::uint64_t version_max = 5;
+constexpr std::uint64_t layout_version_max = 5;
 
 /// Whether a layout message of version 3 or later is as long as its class needs.
 bool has_place(std::uint64_t kind, std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
@@ -40,7 +40,7 @@ Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes&
     Front in(layout);
     Hdf5Chunking chunking;
     const auto version = in.number(1);
-    if (version > version_max) {
+    if (version > layout_version_max) {
         chunking.known = false;
         return chunking;
     }

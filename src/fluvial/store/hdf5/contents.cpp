@@ -13,7 +13,7 @@ namespace fluvial::store {
 
 namespace {
 
-constexpr std::size_t depth_max = 200;
+constexpr std::size_t groups_depth_max = 200;
 
 struct Link {
     std::string name;
@@ -144,9 +144,9 @@ std::optional<Hdf5Entry> describe(hid_t object, const std::string& path, bool op
     return entry;
 }
 
-class Walk {
+class GroupWalk {
   public:
-    Walk(bool openpmd, const std::string& file) : openpmd_(openpmd), file_(file) {}
+    GroupWalk(bool openpmd, const std::string& file) : openpmd_(openpmd), file_(file) {}
 
     Hdf5Contents run(hid_t file) {
         enter(file, "/", "");
@@ -168,9 +168,9 @@ class Walk {
 
   private:
     void enter(hid_t where, const std::string& name, const std::string& prefix) {
-        if (open_.size() == depth_max) {
+        if (open_.size() == groups_depth_max) {
             throw DamagedFile(Problem{"groups of '" + file_ + "' are nested too deeply",
-                                      text("more than ", depth_max), "", ""});
+                                      text("more than ", groups_depth_max), "", ""});
         }
         open_.push_back(open_group(where, name, prefix));
     }
@@ -239,7 +239,7 @@ hid_t open_inside(hid_t where, const std::string& path) {
 }
 
 Hdf5Contents walk_contents(hid_t file, bool openpmd, const std::string& path) {
-    return Walk(openpmd, path).run(file);
+    return GroupWalk(openpmd, path).run(file);
 }
 
 std::optional<Hdf5Entry> entry_at(hid_t file, const std::string& path, bool openpmd) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int reads_again = 100;  // as libhdf5 by itself in a file that is being written
 
-struct OpenFile : DrivenFile {
+struct OpenInput : DrivenFile {
     const InputFile* file;
     Hdf5Guard* guard;  ///< none: libhdf5 needs none
     bool swmr;         ///< another program writes it, in the way that lets others read meanwhile
@@ -23,14 +23,14 @@ struct OpenFile : DrivenFile {
 
 Hdf5Probe* probe = nullptr;  // of the thread that has the session
 
-OpenFile& ours(H5FD_t* file) {
-    return *reinterpret_cast<OpenFile*>(file);
+OpenInput& input_of(H5FD_t* file) {
+    return *reinterpret_cast<OpenInput*>(file);
 }
-const OpenFile& ours(const H5FD_t* file) {
-    return *reinterpret_cast<const OpenFile*>(file);
+const OpenInput& input_of(const H5FD_t* file) {
+    return *reinterpret_cast<const OpenInput*>(file);
 }
 
-H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
+H5FD_t* open_input(const char* name, unsigned flags, hid_t, haddr_t) {
     try {
         if ((flags & H5F_ACC_RDWR) != 0) {
             push_hdf5_reason("open", H5E_CANTOPENFILE, "this driver only reads");
@@ -38,7 +38,7 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
         }
         auto file = std::make_unique<InputFile>(name);
         const Hdf5Sizes sizes = hdf5_sizes(*file);
-        auto opened = std::make_unique<OpenFile>();
+        auto opened = std::make_unique<OpenInput>();
         opened->swmr = (flags & H5F_ACC_SWMR_READ) != 0;
         if (opened->swmr) {
             file->grows();
@@ -53,34 +53,34 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
     }
 }
 
-herr_t close(H5FD_t* file) {
-    delete ours(file).guard;
-    delete ours(file).file;
-    delete &ours(file);
+herr_t close_input(H5FD_t* file) {
+    delete input_of(file).guard;
+    delete input_of(file).file;
+    delete &input_of(file);
     return 0;
 }
 
-herr_t query(const H5FD_t* file, unsigned long* flags) {
+herr_t query_input(const H5FD_t* file, unsigned long* flags) {
     // Not H5FD_FEAT_ACCUMULATE_METADATA_READ: 1.10 copies from outside of what it accumulated when
     // an address is close to the largest there is.
     *flags = H5FD_FEAT_DATA_SIEVE;
-    if (file != nullptr && ours(file).swmr) {
+    if (file != nullptr && input_of(file).swmr) {
         *flags |= H5FD_FEAT_SUPPORTS_SWMR_IO;
     }
     return 0;
 }
 
-haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
-    return ours(file).file->size();
+haddr_t end_of_input(const H5FD_t* file, H5FD_mem_t) {
+    return input_of(file).file->size();
 }
 
-herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
-    *handle = const_cast<InputFile*>(ours(file).file);
+herr_t handle_of_input(H5FD_t* file, hid_t, void** handle) {
+    *handle = const_cast<InputFile*>(input_of(file).file);
     return 0;
 }
 
 /// Why libhdf5 does not get what it asked for, or null.
-const char* refused(OpenFile& opened, H5FD_mem_t kind, haddr_t address,
+const char* refused(OpenInput& opened, H5FD_mem_t kind, haddr_t address,
                     std::span<const std::byte> bytes) {
     if (opened.guard == nullptr) {
         return nullptr;
@@ -97,7 +97,7 @@ const char* refused(OpenFile& opened, H5FD_mem_t kind, haddr_t address,
     }
 }
 
-herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes, void* to) {
+herr_t read_input(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes, void* to) {
     if (probe != nullptr && kind == H5FD_MEM_DRAW) {
         ++probe->reads;
         probe->offset = address;
@@ -105,19 +105,20 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
         return 0;
     }
     try {
-        const InputFile& from = *ours(file).file;
+        const InputFile& from = *input_of(file).file;
         if (bytes > from.size() || address > from.size() - bytes) {
             push_hdf5_reason("read", H5E_READERROR, "an address beyond the end of the file");
             return -1;
         }
         const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
         from.read(address, read_to);
-        const char* reason = refused(ours(file), kind, address, read_to);
+        const char* reason = refused(input_of(file), kind, address, read_to);
         // What is just being written may be half of it, which libhdf5 itself reads again, too.
-        for (int again = 0; reason != nullptr && ours(file).swmr && again < reads_again; ++again) {
+        for (int again = 0; reason != nullptr && input_of(file).swmr && again < reads_again;
+             ++again) {
             std::this_thread::sleep_for(std::chrono::microseconds(100));
             from.read(address, read_to);
-            reason = refused(ours(file), kind, address, read_to);
+            reason = refused(input_of(file), kind, address, read_to);
         }
         if (reason != nullptr) {
             push_hdf5_reason("read", H5E_READERROR, reason);
@@ -130,21 +131,21 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
     }
 }
 
-herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
+herr_t refuse_to_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
     push_hdf5_reason("write", H5E_WRITEERROR, "this driver only reads");
     return -1;
 }
 
-const H5FD_class_t& driver() {
+const H5FD_class_t& input_driver() {
     static const H5FD_class_t our_class = [] {
         H5FD_class_t c = driver_class("fluvial", 100);
-        c.open = &open;
-        c.close = &close;
-        c.query = &query;
-        c.get_eof = &get_end_of_file;
-        c.get_handle = &get_handle;
-        c.read = &read;
-        c.write = &write;
+        c.open = &open_input;
+        c.close = &close_input;
+        c.query = &query_input;
+        c.get_eof = &end_of_input;
+        c.get_handle = &handle_of_input;
+        c.read = &read_input;
+        c.write = &refuse_to_write;
         for (H5FD_mem_t& kind : c.fl_map) {
             kind = H5FD_MEM_SUPER;
         }
@@ -157,7 +158,7 @@ const H5FD_class_t& driver() {
 
 Hdf5Id hdf5_access() {
     static hid_t registered = H5I_INVALID_HID;
-    return hdf5_access_by(registered, driver());
+    return hdf5_access_by(registered, input_driver());
 }
 
 const InputFile& bytes_of_file(hid_t object) {

@@ -6,7 +6,7 @@
 namespace fluvial::store {
 namespace {
 
-const DrivenFile& ours(const H5FD_t* file) {
+const DrivenFile& driven(const H5FD_t* file) {
     return *reinterpret_cast<const DrivenFile*>(file);
 }
 
@@ -16,7 +16,7 @@ int compare(const H5FD_t* a, const H5FD_t* b) {
 }
 
 haddr_t get_end_of_allocation(const H5FD_t* file, H5FD_mem_t) {
-    return ours(file).end_of_allocation;
+    return driven(file).end_of_allocation;
 }
 
 herr_t set_end_of_allocation(H5FD_t* file, H5FD_mem_t, haddr_t address) {

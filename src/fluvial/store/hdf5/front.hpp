@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Little-endian numbers off the front of bytes of HDF5, never more than there are.
+/// Little-endian numbers of HDF5, and those off the front of bytes, never more than there are.
 #pragma once
 
 #include <algorithm>
@@ -9,19 +9,20 @@
 
 namespace fluvial::store {
 
+inline std::uint64_t little_endian(std::span<const std::byte> bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes.size(); i-- > 0;) {
+        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    }
+    return value;
+}
+
 /// Zeros, and not good() any more, after the end.
 class Front {
   public:
     explicit Front(std::span<const std::byte> bytes) : rest_(bytes) {}
 
-    std::uint64_t number(std::size_t bytes) {
-        const auto at = take(bytes);
-        std::uint64_t value = 0;
-        for (std::size_t i = at.size(); i-- > 0;) {
-            value = value << 8 | std::to_integer<std::uint64_t>(at[i]);
-        }
-        return value;
-    }
+    std::uint64_t number(std::size_t bytes) { return little_endian(take(bytes)); }
     std::span<const std::byte> take(std::uint64_t bytes) {
         if (bytes > rest_.size()) {
             good_ = false;

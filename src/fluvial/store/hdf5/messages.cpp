@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t parts_max = 1000;  // of one header
 constexpr std::uint64_t part_bytes_max = 64 << 20;
 
-struct Part {
+struct HeaderPart {
     std::uint64_t address, bytes;
 };
 
@@ -29,7 +29,7 @@ struct Framing {
 
 /// Where the messages of a header begin and how many bytes of them there are; none for what is no
 /// header.
-Part first_part(const InputFile& file, std::uint64_t address, Framing& framing) {
+HeaderPart first_part(const InputFile& file, std::uint64_t address, Framing& framing) {
     std::byte start[40] = {};
     file.read(address, std::span(start).first(std::min<std::uint64_t>(40, file.size() - address)));
     Front in(start);
@@ -67,10 +67,10 @@ const char* for_each_message(const InputFile& file, const Hdf5Sizes& sizes, std:
         return nullptr;
     }
     Framing framing;
-    std::vector<Part> found{first_part(file, address, framing)};
+    std::vector<HeaderPart> found{first_part(file, address, framing)};
     std::vector<std::byte> bytes;
     for (std::size_t i = 0; i < found.size() && i < parts_max; ++i) {
-        const Part part = found[i];
+        const HeaderPart part = found[i];
         if (part.bytes > part_bytes_max || part.address > file.size() ||
             part.bytes > file.size() - part.address) {
             return nullptr;

@@ -16,7 +16,7 @@ namespace {
 /// openPMD wants these as unsigned numbers of 32 bits.
 constexpr std::array<std::string_view, 2> of_32_bits = {"openPMDextension", "macroWeighted"};
 
-std::uint64_t bytes_of(const DatasetDescription& dataset) {
+std::uint64_t dataset_bytes(const DatasetDescription& dataset) {
     return static_cast<std::uint64_t>(volume_of(dataset.shape)) * size_of(dataset.dtype);
 }
 
@@ -198,7 +198,7 @@ void Hdf5Output::make_room(const OpenPmdLayout& layout, const Places& places) co
     std::uint64_t bytes = hdf5_object_bytes_max * (layout.groups.size() + layout.constants.size() +
                                                    layout.datasets.size() + 2);
     for (std::size_t i = 0; i < layout.datasets.size(); ++i) {
-        bytes += places.packings[i] ? 0 : bytes_of(layout.datasets[i]);
+        bytes += places.packings[i] ? 0 : dataset_bytes(layout.datasets[i]);
     }
     add_hdf5_room(path_, bytes);
 }

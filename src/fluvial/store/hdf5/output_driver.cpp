@@ -21,21 +21,21 @@ namespace fluvial::store {
 
 namespace {
 
-struct OpenFile : DrivenFile {
+struct OpenOutput : DrivenFile {
     int file;
     std::string path;
 };
 
 Hdf5Placing* placing = nullptr;  // of the thread that has the session
 
-OpenFile& ours(H5FD_t* file) {
-    return *reinterpret_cast<OpenFile*>(file);
+OpenOutput& output_of(H5FD_t* file) {
+    return *reinterpret_cast<OpenOutput*>(file);
 }
-const OpenFile& ours(const H5FD_t* file) {
-    return *reinterpret_cast<const OpenFile*>(file);
+const OpenOutput& output_of(const H5FD_t* file) {
+    return *reinterpret_cast<const OpenOutput*>(file);
 }
 
-H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
+H5FD_t* open_output(const char* name, unsigned flags, hid_t, haddr_t) {
     const int how = ((flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY) |
                     ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0) |
                     ((flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0) |
@@ -45,45 +45,45 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
         push_hdf5_reason("open", H5E_CANTOPENFILE, std::strerror(errno));
         return nullptr;
     }
-    auto opened = std::make_unique<OpenFile>();
+    auto opened = std::make_unique<OpenOutput>();
     opened->file = file;
     opened->path = name;
     return &opened.release()->seen_by_hdf5;
 }
 
-herr_t close(H5FD_t* file) {
-    const int result = ::close(ours(file).file);
+herr_t close_output(H5FD_t* file) {
+    const int result = ::close(output_of(file).file);
     if (result != 0) {
         push_hdf5_reason("close", H5E_CANTCLOSEFILE, std::strerror(errno));
     }
-    delete &ours(file);
+    delete &output_of(file);
     return result;
 }
 
-herr_t query(const H5FD_t*, unsigned long* flags) {
+herr_t query_output(const H5FD_t*, unsigned long* flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
              H5FD_FEAT_AGGREGATE_SMALLDATA;
     return 0;
 }
 
 /// Room is made, and other ranks write, behind libhdf5's back: the file system knows.
-haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
+haddr_t end_of_output(const H5FD_t* file, H5FD_mem_t) {
     struct stat facts = {};
-    return ::fstat(ours(file).file, &facts) == 0 ? static_cast<haddr_t>(facts.st_size)
-                                                 : HADDR_UNDEF;
+    return ::fstat(output_of(file).file, &facts) == 0 ? static_cast<haddr_t>(facts.st_size)
+                                                      : HADDR_UNDEF;
 }
 
-herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
-    *handle = &ours(file).file;
+herr_t handle_of_output(H5FD_t* file, hid_t, void** handle) {
+    *handle = &output_of(file).file;
     return 0;
 }
 
 /// Bytes behind the end are zeros, as libhdf5 expects.
-herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, void* to) {
+herr_t read_output(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, void* to) {
     auto left = std::span(static_cast<std::byte*>(to), bytes);
     while (!left.empty()) {
         const ssize_t got =
-            ::pread(ours(file).file, left.data(), left.size(), static_cast<off_t>(address));
+            ::pread(output_of(file).file, left.data(), left.size(), static_cast<off_t>(address));
         if (got < 0 && errno != EINTR) {
             push_hdf5_reason("read", H5E_READERROR, std::strerror(errno));
             return -1;
@@ -99,7 +99,8 @@ herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, void
     return 0;
 }
 
-herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, const void* from) {
+herr_t write_output(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes,
+                    const void* from) {
     if (placing != nullptr && from == placing->from) {
         ++placing->writes;
         placing->offset = address;
@@ -107,8 +108,8 @@ herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, con
         return 0;
     }
     try {
-        write_at(ours(file).file, ours(file).path, {static_cast<const std::byte*>(from), bytes},
-                 address);
+        write_at(output_of(file).file, output_of(file).path,
+                 {static_cast<const std::byte*>(from), bytes}, address);
         return 0;
     } catch (const std::exception& error) {
         push_hdf5_reason("write", H5E_WRITEERROR, error.what());
@@ -116,10 +117,10 @@ herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t bytes, con
     }
 }
 
-herr_t truncate(H5FD_t* file, hid_t, hbool_t) {
-    const haddr_t end = ours(file).end_of_allocation;
-    if (get_end_of_file(file, H5FD_MEM_DEFAULT) != end &&
-        ::ftruncate(ours(file).file, static_cast<off_t>(end)) != 0) {
+herr_t truncate_output(H5FD_t* file, hid_t, hbool_t) {
+    const haddr_t end = output_of(file).end_of_allocation;
+    if (end_of_output(file, H5FD_MEM_DEFAULT) != end &&
+        ::ftruncate(output_of(file).file, static_cast<off_t>(end)) != 0) {
         push_hdf5_reason("truncate", H5E_SEEKERROR, std::strerror(errno));
         return -1;
     }
@@ -127,33 +128,33 @@ herr_t truncate(H5FD_t* file, hid_t, hbool_t) {
 }
 
 /// As libhdf5's own driver does; some file systems have no locks.
-herr_t lock(H5FD_t* file, hbool_t writes) {
-    if (::flock(ours(file).file, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 && errno != ENOSYS &&
-        errno != EOPNOTSUPP) {
+herr_t lock_output(H5FD_t* file, hbool_t writes) {
+    if (::flock(output_of(file).file, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 &&
+        errno != ENOSYS && errno != EOPNOTSUPP) {
         push_hdf5_reason("lock", H5E_CANTOPENFILE, "another program has the file open");
         return -1;
     }
     return 0;
 }
 
-herr_t unlock(H5FD_t* file) {
-    ::flock(ours(file).file, LOCK_UN);
+herr_t unlock_output(H5FD_t* file) {
+    ::flock(output_of(file).file, LOCK_UN);
     return 0;
 }
 
-const H5FD_class_t& driver() {
+const H5FD_class_t& output_driver() {
     static const H5FD_class_t our_class = [] {
         H5FD_class_t c = driver_class("fluvial output", 101);
-        c.open = &open;
-        c.close = &close;
-        c.query = &query;
-        c.get_eof = &get_end_of_file;
-        c.get_handle = &get_handle;
-        c.read = &read;
-        c.write = &write;
-        c.truncate = &truncate;
-        c.lock = &lock;
-        c.unlock = &unlock;
+        c.open = &open_output;
+        c.close = &close_output;
+        c.query = &query_output;
+        c.get_eof = &end_of_output;
+        c.get_handle = &handle_of_output;
+        c.read = &read_output;
+        c.write = &write_output;
+        c.truncate = &truncate_output;
+        c.lock = &lock_output;
+        c.unlock = &unlock_output;
         const std::array<H5FD_mem_t, H5FD_MEM_NTYPES> kinds = H5FD_FLMAP_DICHOTOMY;
         std::copy(kinds.begin(), kinds.end(), c.fl_map);
         return c;
@@ -165,7 +166,7 @@ const H5FD_class_t& driver() {
 
 Hdf5Id hdf5_output_access() {
     static hid_t registered = H5I_INVALID_HID;
-    return hdf5_access_by(registered, driver());
+    return hdf5_access_by(registered, output_driver());
 }
 
 Hdf5Placing::Hdf5Placing(const void* from) : from(from) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "fluvial/store/hdf5/driver.hpp"
+#include "fluvial/store/hdf5/front.hpp"
 #include "fluvial/store/input_file.hpp"
 
 namespace fluvial::store {
@@ -23,25 +24,17 @@ constexpr std::uint64_t total_max = 1
     throw DamagedFile(Problem{what, seen, "", "Copy or write the file again"});
 }
 
-std::uint64_t little_endian(std::span<const std::byte> bytes) {
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;) {
-        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-    }
-    return value;
-}
-
 /// Sizes of numbers in this file, and where its addresses count from.
-struct Format {
+struct FileFormat {
     std::size_t address_bytes = 0, size_bytes = 0;
     hsize_t base = 0;
 };
 
-Format format_of(hid_t object) {
+FileFormat format_of(hid_t object) {
     const std::string what = "a file of HDF5 does not tell its properties";
     const Hdf5Id file(hdf5_checked(H5Iget_file_id(object), what));
     const Hdf5Id properties(hdf5_checked(H5Fget_create_plist(file), what));
-    Format format;
+    FileFormat format;
     hdf5_checked(H5Pget_sizes(properties, &format.address_bytes, &format.size_bytes), what);
     hdf5_checked(H5Pget_userblock(properties, &format.base), what);
     return format;
@@ -86,7 +79,7 @@ class Conversion {
 /// Global heaps of one file; the last one is kept.
 class Heaps {
   public:
-    Heaps(const InputFile& file, const Format& format, const std::string& what)
+    Heaps(const InputFile& file, const FileFormat& format, const std::string& what)
         : file_(file), format_(format), what_(what) {}
 
     /// The object `index` of the heap at `address`, at least `bytes` long.
@@ -140,7 +133,7 @@ class Heaps {
     }
 
     const InputFile& file_;
-    Format format_;
+    FileFormat format_;
     const std::string& what_;
     std::uint64_t address_ = 0;
     std::vector<std::byte> heap_;
@@ -151,7 +144,7 @@ class Heaps {
 std::vector<std::vector<std::byte>> read_sequences(hid_t attribute, std::size_t count,
                                                    std::size_t item_bytes,
                                                    const std::string& what) {
-    const Format format = format_of(attribute);
+    const FileFormat format = format_of(attribute);
     const std::size_t each = length_bytes + format.address_bytes + index_bytes;
     const InputFile& file = bytes_of_file(attribute);
     if (count > file.size() / each) {

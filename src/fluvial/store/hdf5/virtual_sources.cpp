@@ -17,7 +17,7 @@ namespace fluvial::store {
 
 namespace {
 
-constexpr int depth_max = 8;  // of virtual datasets in virtual datasets
+constexpr int sources_depth_max = 8;  // of virtual datasets in virtual datasets
 
 [[noreturn]] void damaged(const std::string& what, const std::string& part,
                           const std::string& reason) {
@@ -125,8 +125,8 @@ bool overlaps(hid_t space, const Region& region) {
 }
 
 void Check::sources(hid_t dataset, const std::optional<Region>& region, int depth) {
-    if (depth > depth_max) {
-        damaged(what_, text(depth_max, " levels down"), "a virtual dataset");
+    if (depth > sources_depth_max) {
+        damaged(what_, text(sources_depth_max, " levels down"), "a virtual dataset");
     }
     const Hdf5Id properties(hdf5_checked(H5Dget_create_plist(dataset), what_));
     const bool required = hdf5_checked(H5Aexists(dataset, parts_required), what_) > 0;

@@ -69,7 +69,7 @@ std::optional<Attribute> list_of(const Json::List& list) {
     return std::nullopt;
 }
 
-Attribute attribute_of(const Json& json) {
+Attribute attribute_of_json(const Json& json) {
     std::optional<Attribute> found;
     if (const auto* const text = std::get_if<std::string>(&json.value())) {
         found = to_utf8(*text);
@@ -93,7 +93,7 @@ Attributes attributes_of(const Json* object) {
     Attributes found;
     if (object != nullptr) {
         for (const auto& [name, value] : object->members("what holds the attributes")) {
-            found.emplace(to_utf8(name), attribute_of(value));
+            found.emplace(to_utf8(name), attribute_of_json(value));
         }
     }
     return found;

@@ -110,9 +110,9 @@ std::set<std::string> folders_in(const std::string& folder) {
 }
 
 /// Looks into folders for what is in groups. What is damaged does not hide its neighbours.
-class Walk {
+class FolderWalk {
   public:
-    explicit Walk(ZarrContents& contents) : contents_(contents) {}
+    explicit FolderWalk(ZarrContents& contents) : contents_(contents) {}
 
     void into(const std::string& folder, const std::string& group) {
         std::error_code error;
@@ -252,7 +252,7 @@ ZarrContents zarr_contents(const std::string& path) {
     }
     ZarrContents contents{*std::move(root), {}, {}};
     if (!contents.root.is_array) {
-        Walk(contents).into(path, "");
+        FolderWalk(contents).into(path, "");
     }
     return contents;
 }

@@ -89,7 +89,7 @@ T element_of(const Json& json, DType dtype) {
 }
 
 /// What the bytes of an element are, as an attribute; of complex ones both parts.
-Attribute attribute_of(const std::vector<std::byte>& element, DType dtype) {
+Attribute attribute_of_element(const std::vector<std::byte>& element, DType dtype) {
     return dispatch(dtype, [&]<class T>() -> Attribute {
         T value;
         std::memcpy(&value, element.data(), sizeof value);
@@ -201,7 +201,7 @@ std::optional<Attribute> zarr2_missing(const Json& fill_value, const ZarrElement
     if (element.boolean || std::holds_alternative<std::nullptr_t>(fill_value.value())) {
         return std::nullopt;
     }
-    return attribute_of(fill_of(fill_value, *element.dtype), *element.dtype);
+    return attribute_of_element(fill_of(fill_value, *element.dtype), *element.dtype);
 }
 
 std::optional<Attribute> zarr3_missing(const Attribute& said, DType dtype) {

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* dimensions_attribute = "_ARRAY_DIMENSIONS";
 constexpr const char* missing_attribute = "_FillValue";
 constexpr std::uint64_t array_bytes_max = std::uint64_t{1} << 62;
-constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
+constexpr std::uint64_t zarr_chunk_bytes_max = std::uint64_t{1} << 40;
 
 const Json& member(const Json& object, const char* name) {
     const Json* const found = object.find(name);
@@ -139,7 +139,7 @@ ZarrArray array_of(const std::string& name, const ZarrElement& element, const Co
     array.layout.chunk = chunk;
     array.layout.fill = fill_of(fill_value, *element.dtype);
     check_bytes(shape, *element.dtype, array_bytes_max, "the shape of an array");
-    check_bytes(chunk, *element.dtype, chunk_bytes_max, "the shape of chunks");
+    check_bytes(chunk, *element.dtype, zarr_chunk_bytes_max, "the shape of chunks");
     return array;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t not_stored = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t known_words_max = std::size_t{1} << 20;  // 8 MiB
-constexpr std::size_t checksum_bytes = 4;
+constexpr std::size_t index_checksum_bytes = 4;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& file, const std::string& seen,
                          const std::string& allowed) {
@@ -27,17 +27,11 @@ constexpr std::size_t checksum_bytes = 4;
                               allowed, "Copy or write it again"});
 }
 
-std::uint64_t reversed(std::uint64_t word) {
-    auto* const bytes = reinterpret_cast<std::byte*>(&word);
-    std::reverse(bytes, bytes + sizeof word);
-    return word;
-}
-
 void check_sum(const std::vector<std::byte>& bytes, const std::string& file,
                const std::string& what) {
-    const std::size_t data = bytes.size() - checksum_bytes;
+    const std::size_t data = bytes.size() - index_checksum_bytes;
     std::uint32_t said = 0;
-    for (std::size_t i = 0; i < checksum_bytes; ++i) {
+    for (std::size_t i = 0; i < index_checksum_bytes; ++i) {
         said |= std::to_integer<std::uint32_t>(bytes[data + i]) << (8 * i);
     }
     const std::uint32_t sum = crc32c(std::span(bytes).first(data));
@@ -110,7 +104,7 @@ std::shared_ptr<const ZarrShardIndices::Index> ZarrShardIndices::read(
     const InputFile input(file);
     const std::uint64_t count = 2 * static_cast<std::uint64_t>(volume_of(shards_.chunks));
     const std::uint64_t bytes =
-        count * sizeof(std::uint64_t) + (shards_.checksum ? checksum_bytes : 0);
+        count * sizeof(std::uint64_t) + (shards_.checksum ? index_checksum_bytes : 0);
     if (bytes > input.size()) {  // before memory is taken for it
         refuse(what, file, text("a file of ", input.size(), " bytes"),
                text("an index of ", bytes, " bytes"));
@@ -126,7 +120,8 @@ std::shared_ptr<const ZarrShardIndices::Index> ZarrShardIndices::read(
     index->places.resize(count);
     std::memcpy(index->places.data(), stored.data(), count * sizeof(std::uint64_t));
     if (shards_.big_endian == (std::endian::native == std::endian::little)) {
-        std::transform(index->places.begin(), index->places.end(), index->places.begin(), reversed);
+        std::transform(index->places.begin(), index->places.end(), index->places.begin(),
+                       [](std::uint64_t word) { return reversed(word); });
     }
     return index;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* senseless = "an index of attributes or links that makes no sense";
 constexpr std::uint64_t node_bytes_max = 1 << 20;
-constexpr std::size_t depth_max = 16;
+constexpr std::size_t btree2_depth_max = 16;
 constexpr std::size_t frame_bytes = 10;  // signature, version, type, and checksum of a node
 
 /// Bytes that hold numbers up to this one.
@@ -80,7 +80,7 @@ const char* for_each_record(const InputFile& file, const Hdf5Sizes& sizes, std::
         return nullptr;
     }
     if (node_bytes <= frame_bytes || node_bytes > node_bytes_max || record_bytes == 0 ||
-        depth > depth_max) {
+        depth > btree2_depth_max) {
         return senseless;
     }
     const Tree tree(node_bytes, record_bytes, depth, a);

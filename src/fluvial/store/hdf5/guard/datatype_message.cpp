@@ -30,15 +30,15 @@ enum Class : unsigned {
     complex
 };
 
-constexpr std::uint64_t version_max = 5;
-constexpr int depth_max = 32;  // of types inside of types
+constexpr std::uint64_t datatype_version_max = 5;
+constexpr int types_depth_max = 32;  // of types inside of types
 constexpr std::uint64_t axes_max = 32;
 constexpr std::uint64_t number_bytes_max = 16;  // libhdf5 converts them on its stack
 constexpr std::uint64_t field_bits_max = 64;    // of an exponent or a mantissa
 
 using Name = std::span<const std::byte>;
 
-struct Part {
+struct MemberBytes {
     std::uint64_t begin, bytes;
 };
 
@@ -58,9 +58,9 @@ class Decoder {
         type.bytes = in_.number(4);
         require(in_.good(), "a datatype that is longer than its message");
         require(version >= 1, "a datatype of unknown version");
-        known = known && version <= version_max && type.kind <= complex;
+        known = known && version <= datatype_version_max && type.kind <= complex;
         require(type.bytes > 0, "a datatype of no bytes");
-        require(depth < depth_max, "a datatype that is nested too deeply");
+        require(depth < types_depth_max, "a datatype that is nested too deeply");
         if (goes_on()) {
             properties(type, version, flags, depth);
             require(in_.good(), "a datatype that is longer than its message");
@@ -183,7 +183,7 @@ class Decoder {
         require(count > 0, "a compound type without members");
         const std::size_t offset_bytes =
             version < 3 ? 4 : (static_cast<std::size_t>(std::bit_width(type.bytes)) + 7) / 8;
-        std::vector<Part> parts;
+        std::vector<MemberBytes> parts;
         std::set<std::string> names;
         for (std::uint64_t i = 0; i < count && goes_on(); ++i) {
             const Name called = name(version);
@@ -200,7 +200,7 @@ class Decoder {
             parts.push_back({offset, bytes});
         }
         std::sort(parts.begin(), parts.end(),
-                  [](const Part& a, const Part& b) { return a.begin < b.begin; });
+                  [](const MemberBytes& a, const MemberBytes& b) { return a.begin < b.begin; });
         for (std::size_t i = 1; i < parts.size(); ++i) {
             require(parts[i - 1].begin + parts[i - 1].bytes <= parts[i].begin,
                     "a compound type whose members overlap");

@@ -9,7 +9,7 @@ namespace fluvial::store {
 
 namespace {
 
-enum Filter : unsigned { nbit = 5, scale_offset = 6, first_of_others = 256 };
+enum FilterNumber : unsigned { nbit = 5, scale_offset = 6, first_of_others = 256 };
 
 }  // namespace
 

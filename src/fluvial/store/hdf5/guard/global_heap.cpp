@@ -4,19 +4,12 @@
 #include <set>
 #include <vector>
 
+#include "fluvial/store/hdf5/front.hpp"
 #include "fluvial/store/hdf5/guard/heaps.hpp"
 
 namespace fluvial::store {
 
 namespace {
-
-std::uint64_t little_endian(std::span<const std::byte> bytes) {
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;) {
-        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-    }
-    return value;
-}
 
 /// libhdf5 keeps what it puts into heaps at multiples of 8.
 std::size_t heap_header_bytes(const Hdf5Sizes& sizes) {

@@ -19,19 +19,19 @@ namespace fluvial::store {
 
 namespace {
 
-using enum Hdf5MessageKind;
+using MessageKind = Hdf5MessageKind;
 
 /// Whether a message is newer than this guard, which then does not look at it.
 bool newer(Hdf5MessageKind kind, std::span<const std::byte> body) {
     const auto version = Front(body).number(1);
     switch (kind) {
-        case LinkInfo:
-        case AttributeInfo:
+        case MessageKind::LinkInfo:
+        case MessageKind::AttributeInfo:
             return version > 0;
-        case Dataspace:
+        case MessageKind::Dataspace:
             return version > 2;
-        case Fill:
-        case Attribute:
+        case MessageKind::Fill:
+        case MessageKind::Attribute:
             return version > 3;
         default:
             return false;  // datatypes, filters and layouts are told apart where they are decoded
@@ -72,7 +72,7 @@ bool decode_space(std::span<const std::byte> message, std::size_t length_bytes, 
 /// Bytes of the value; 0 for none, more than the message has for one that reaches behind it.
 std::uint64_t fill_bytes(Hdf5MessageKind kind, std::span<const std::byte> message) {
     Front in(message);
-    if (kind == Fill) {
+    if (kind == MessageKind::Fill) {
         const auto version = in.number(1), flags = in.number(1);
         if (version >= 3 && (flags & 0x20) == 0) {
             return 0;
@@ -175,7 +175,7 @@ std::optional<Hdf5Type> HeaderCheck::type_at(std::uint64_t address) const {
     std::optional<Hdf5Type> found;
     for_each_message(file_, sizes_, address, [&](const Hdf5Message& message) -> const char* {
         Hdf5Type type;
-        if (message.kind == Datatype && !message.shared && !found &&
+        if (message.kind == MessageKind::Datatype && !message.shared && !found &&
             check_datatype(message.body, sizes_, type) == nullptr) {
             found = type;
         }
@@ -215,7 +215,7 @@ const char* HeaderCheck::attribute_message(std::span<const std::byte> message) {
     const auto type = type_of(version > 1 && (flags & 1) != 0, of_type, reason);
     const bool space_elsewhere = version > 1 && (flags & 2) != 0;
     if (reason != nullptr || !type || !type->known || space_elsewhere ||
-        newer(Dataspace, of_space)) {
+        newer(MessageKind::Dataspace, of_space)) {
         return reason;
     }
     Space space;
@@ -232,11 +232,11 @@ const char* HeaderCheck::attribute_message(std::span<const std::byte> message) {
 const char* HeaderCheck::heap_object(FractalHeap& heap, Hdf5MessageKind kind, std::size_t before,
                                      std::span<const std::byte> record) {
     constexpr const char* missing = "an attribute or link that its heap does not have";
-    const std::size_t id_bytes = kind == Attribute ? 8 : 7;
+    const std::size_t id_bytes = kind == MessageKind::Attribute ? 8 : 7;
     Front of(record);
     of.take(before);
     const auto id = of.take(id_bytes);
-    const bool in_table = kind == Attribute && (of.number(1) & 2) != 0;
+    const bool in_table = kind == MessageKind::Attribute && (of.number(1) & 2) != 0;
     if (!of.good() || heap.filtered()) {
         return missing;
     }
@@ -249,7 +249,7 @@ const char* HeaderCheck::heap_object(FractalHeap& heap, Hdf5MessageKind kind, st
 
 /// Attributes or links that are not in the header.
 const char* HeaderCheck::in_heap(Hdf5MessageKind kind, std::span<const std::byte> info) {
-    const bool attributes = kind == AttributeInfo;
+    const bool attributes = kind == MessageKind::AttributeInfo;
     const std::size_t a = sizes_.address_bytes;
     Front in(info);
     in.take(1);
@@ -271,11 +271,13 @@ const char* HeaderCheck::in_heap(Hdf5MessageKind kind, std::span<const std::byte
         // Before the ID of a link: a hash, or its number. Behind that of an attribute: flags.
         const std::size_t before = attributes ? 0 : 4 + 4 * by_number;
         if (trees[by_number] != nowhere) {
-            reason = for_each_record(file_, sizes_, trees[by_number] + sizes_.base,
-                                     [&](std::span<const std::byte> record) {
-                                         return heap_object(heap, attributes ? Attribute : Link,
-                                                            before, record);
-                                     });
+            reason = for_each_record(
+                file_, sizes_, trees[by_number] + sizes_.base,
+                [&](std::span<const std::byte> record) {
+                    return heap_object(heap,
+                                       attributes ? MessageKind::Attribute : MessageKind::Link,
+                                       before, record);
+                });
         }
     }
     if (reason == nullptr) {
@@ -305,44 +307,46 @@ const char* HeaderCheck::layout_message(std::span<const std::byte> body) {
 
 const char* HeaderCheck::message(const Hdf5Message& message) {
     const auto& [kind, shared, body] = message;
-    constexpr Hdf5MessageKind singular[] = {Dataspace, LinkInfo, Datatype, OldFill,
-                                            Fill,      Layout,   Filters,  AttributeInfo};
+    constexpr Hdf5MessageKind singular[] = {MessageKind::Dataspace, MessageKind::LinkInfo,
+                                            MessageKind::Datatype,  MessageKind::OldFill,
+                                            MessageKind::Fill,      MessageKind::Layout,
+                                            MessageKind::Filters,   MessageKind::AttributeInfo};
     if (std::find(std::begin(singular), std::end(singular), kind) != std::end(singular) &&
         !kinds_.insert(kind).second) {
         return "a header with two messages of which there is but one";  // libhdf5 takes any of them
     }
-    if (kind == Datatype) {
+    if (kind == MessageKind::Datatype) {
         const char* reason = nullptr;
         type_ = type_of(shared, body, reason);
         return reason;
     }
     if (shared || newer(kind, body)) {
-        space_elsewhere_ = space_elsewhere_ || kind == Dataspace;
+        space_elsewhere_ = space_elsewhere_ || kind == MessageKind::Dataspace;
         return nullptr;
     }
     switch (kind) {
-        case Attribute:
+        case MessageKind::Attribute:
             return attribute_message(body);
-        case Link:
+        case MessageKind::Link:
             return good_link(body, sizes_.address_bytes) ? nullptr : "a link that makes no sense";
-        case LinkInfo:
-        case AttributeInfo:
+        case MessageKind::LinkInfo:
+        case MessageKind::AttributeInfo:
             return in_heap(kind, body);
-        case Dataspace:
+        case MessageKind::Dataspace:
             return decode_space(body, sizes_.length_bytes, space_.emplace())
                        ? nullptr
                        : "a shape that makes no sense";
-        case Fill:
-        case OldFill:
+        case MessageKind::Fill:
+        case MessageKind::OldFill:
             if (const auto bytes = fill_bytes(kind, body); bytes > body.size()) {
                 return "a fill value longer than its message";
             } else if (bytes > 0) {
                 filled_ = std::min(bytes, filled_.value_or(bytes));
             }
             return nullptr;
-        case Filters:
+        case MessageKind::Filters:
             return check_filters(body, decoded_bytes_);
-        case Layout:
+        case MessageKind::Layout:
             return layout_message(body);
         default:
             return nullptr;
