@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
-from .tasks import packed_error, run_task
+from .tasks import TaskRunner, packed_error
 
 if TYPE_CHECKING:
     from .started_job import SentCall, SentOptions
@@ -214,11 +214,13 @@ def main() -> int:
         wishes = tasks.recv()
     settings, shipped = comm.bcast(wishes)
     lead_works, _, _, trace = settings[-4:]
+    runner = TaskRunner()
     if comm.rank > 0 or lead_works:
-        initializer, arguments = pickle.loads(shipped)
+        with runner.names.in_use():
+            initializer, arguments = pickle.loads(shipped)
         if initializer is not None:
             _initialize(initializer, arguments)
-    core = _core.TaskPool(comm.py2f(), run_task, *settings)
+    core = _core.TaskPool(comm.py2f(), runner.run, *settings)
     if comm.rank == 0:
         Lead(tasks, requests, cast("TaskCore", core), trace).run()
     else:

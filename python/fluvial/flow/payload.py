@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 from .. import _core
 from ..base.messages import shown
+from .main_names import SentNames, is_of_main, reading
+from .own_classes import reduced_class
 
 _ALIGNMENT = 16  # of what a bytearray holds
 _PLAIN_HEADER = struct.Struct("<2Q")  # of one part
@@ -97,9 +99,14 @@ def unpacked(
     for length in lengths:
         parts.append(view[offset : offset + length])
         offset += _padded(length)
-    reading = (unpickler or Unpickler)(io.BytesIO(parts[0]), buffers=parts[1:])
-    reading.referred = referred
-    return reading.load()
+
+    def read(written: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> object:
+        made = (unpickler or Unpickler)(io.BytesIO(written), buffers=buffers)
+        made.referred = referred
+        return made.load()
+
+    with reading(read):
+        return read(parts[0], parts[1:])
 
 
 class Unpickler(pickle.Unpickler):
@@ -116,12 +123,14 @@ class Unpickler(pickle.Unpickler):
 
 class _ReferringPickler(Protocol):
     reference: Reference
+    names: SentNames
 
     def dump(self, value: object, /) -> None: ...
 
 
 class _Pickler(pickle.Pickler):
     reference: Reference
+    names: SentNames
 
     def persistent_id(self, thing: object) -> object:
         return self.reference(thing)
@@ -136,17 +145,25 @@ def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
 
     class CloudPickler(cloudpickle.Pickler):
         reference: Reference
+        names: SentNames
 
         def persistent_id(self, thing: object) -> object:
             return self.reference(thing)
 
         def reducer_override(self, obj: object) -> Any:
-            """Send classes with their qualified names, of which cloudpickle sends the last part."""
+            """Send functions of the main program without copies of its names for each.
+
+            And classes with their qualified names, of which cloudpickle sends the last part.
+            """
             reduced = super().reducer_override(obj)
+            if isinstance(reduced, tuple) and is_of_main(obj):
+                return self.names.reduced(reduced)
             if isinstance(obj, type) and isinstance(reduced, tuple):
                 known = reduced[1][3] if len(reduced[1]) > 3 else None
                 if isinstance(known, dict) and "__module__" in known:
                     known["__qualname__"] = obj.__qualname__
+                if len(reduced) == 6:
+                    return reduced_class(obj, reduced)
             return reduced
 
     return CloudPickler
@@ -167,12 +184,22 @@ def _pickled(
     reference: Reference,
     pickler: Callable[..., _ReferringPickler],
     take_buffer: Callable[[pickle.PickleBuffer], object] | None,
+    names: SentNames | None = None,
 ) -> bytes:
     file = io.BytesIO()
     made = pickler(file, protocol=5, buffer_callback=take_buffer)
     made.reference = reference
+    made.names = names or SentNames(functools.partial(_named, reference, pickler))
     made.dump(value)
     return file.getvalue()
+
+
+def _named(
+    reference: Reference, pickler: Callable[..., _ReferringPickler], value: object
+) -> tuple[bytes, dict[str, object]]:
+    """Return the bytes of a value of the main program, and the names that its functions use."""
+    names = SentNames(None)
+    return _pickled(value, reference, pickler, None, names), names.found
 
 
 def _padded(length: int) -> int:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import threading
@@ -28,7 +27,7 @@ from .starting import initialize, opened_journal
 from .submitting import Submitting
 from .task import Task, as_given
 from .task_core import Report, TaskCore, TaskState
-from .tasks import packed_error, run_task
+from .tasks import TaskRunner, packed_error
 from .timeline import Timeline
 
 R = TypeVar("R")
@@ -155,10 +154,9 @@ class Pool(Submitting):
                 start = function_bytes((settings.initializer, settings.initargs))
                 self._core = StartedJob(settings.max_workers, settings.of_core, start)
             else:
-                if settings.initializer is not None:
-                    call = functools.partial(settings.initializer, *settings.initargs)
-                    initialize(comm, call, settings.lead_works)
-                compiled = _core.TaskPool(handle_of(comm), run_task, *settings.of_core)
+                runner = TaskRunner()
+                initialize(comm, settings, runner.names)
+                compiled = _core.TaskPool(handle_of(comm), runner.run, *settings.of_core)
                 self._core = cast("TaskCore", compiled)
         except BaseException:
             self._keyed.close()

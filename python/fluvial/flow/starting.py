@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable
 
 from .. import _core
 from ..mpi.communicator import Communicator
+from .functions import function_bytes
 from .journal import Journal
+from .main_names import MainNames, is_of_main
+from .settings import Settings
 
 
 def opened_journal(
@@ -29,14 +33,15 @@ def opened_journal(
     return journal
 
 
-def initialize(
-    comm: Communicator | None, initializer: Callable[[], object], lead_works: bool
-) -> None:
-    """Call it on each rank that runs tasks; an error on all when it fails on one."""
+def initialize(comm: Communicator | None, settings: Settings, names: MainNames) -> None:
+    """Call the initializer on each rank that runs tasks; an error on all when it fails on one."""
+    if settings.initializer is None:
+        return
+    initializer = _sharing(names, comm, settings.initializer)
     failed: BaseException | None = None
-    if comm is None or comm.size == 1 or comm.rank > 0 or lead_works:
+    if comm is None or comm.size == 1 or comm.rank > 0 or settings.lead_works:
         try:
-            initializer()
+            initializer(*settings.initargs)
         except BaseException as error:  # SystemExit, too: the others wait for this rank's word
             failed = error
     found = [failed is not None] if comm is None else comm.allgather(failed is not None)
@@ -44,3 +49,28 @@ def initialize(
         raise failed
     if any(found):
         raise _core.Error(f"rank {found.index(True)}: the initializer of a pool raised an error")
+
+
+def _sharing(
+    names: MainNames, comm: Communicator | None, initializer: Callable[..., object]
+) -> Callable[..., object]:
+    """Return the initializer as a function that shares its names with tasks; collective.
+
+    That is a copy of a function of the main program: as the lead writes it, because values that are
+    the same in two processes may be written otherwise. Where that is no copy of this rank's, or
+    cannot be written, and of other callables, it is what the caller gave.
+    """
+    written = None
+    if is_of_main(initializer) and initializer.__closure__ is None:
+        try:
+            written = function_bytes(initializer)
+        except Exception:  # the names that it uses have values that only stay where they are
+            written = None
+    told = written if comm is None else comm.bcast(written)
+    for one in (told, written) if written is not None else ():
+        if one is not None:
+            with names.in_use():
+                made = pickle.loads(one)
+            if made.__code__ == initializer.__code__:
+                return made
+    return initializer

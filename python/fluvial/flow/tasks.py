@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .. import _core
 from ..base.messages import shown
 from .functions import never_changes
+from .main_names import MainNames
 from .parallel import is_parallel
 from .payload import Part, is_plain, packed, packed_plain, unpacked
 from .task import Task
@@ -35,25 +36,6 @@ class RemoteTraceback(Exception):  # noqa: N818
         return f'\n"""\n{self.text}"""'
 
 
-_functions: collections.OrderedDict[bytes, Callable[..., object]] = collections.OrderedDict()
-
-
-def function_of(shipped: bytes) -> Callable[..., object]:
-    """Return what was sent as bytes: a function that has a name made once, others for each call.
-
-    An object may change itself when it is called, and a function its closure, its defaults and the
-    names that were sent with it; the next call is of what was sent.
-    """
-    function = _functions.get(shipped)
-    if function is None:
-        function = pickle.loads(shipped)
-        if len(shipped) <= _LARGEST_KEPT and never_changes(function):
-            _functions[shipped] = function
-            if len(_functions) > _FUNCTIONS_KEPT:
-                _functions.popitem(last=False)
-    return function
-
-
 class Said(enum.IntEnum):
     """What a rank says of a task it ran."""
 
@@ -62,21 +44,46 @@ class Said(enum.IntEnum):
     CONTINUES = 2
 
 
-def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Part]]:
-    """Run a task on this rank, for the core: returns what came of it, and the message.
+class TaskRunner:
+    """Runs the tasks of one pool on this rank, in one thread."""
 
-    The first input is ``(function, arguments, keyword arguments)``, in which numbers stand for the
-    other inputs.
-    """
-    try:
-        referred = _references(inputs) if len(inputs) > 1 else None
-        shipped, arguments, keywords = unpacked(inputs[0], referred)
-        function = function_of(shipped)
-        if is_parallel(function):
-            arguments = (_communicator(comm), *arguments)
-        return _packed_result(function(*arguments, **keywords))
-    except BaseException as error:
-        return Said.FAILED, packed_error(error)
+    def __init__(self) -> None:
+        self.names = MainNames()
+        """What the initializer and all tasks share of the main program."""
+        self._functions: collections.OrderedDict[bytes, Callable[..., object]]
+        self._functions = collections.OrderedDict()
+
+    def run(self, comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Part]]:
+        """Run a task, for the core: returns what came of it, and the message.
+
+        The first input is ``(function, arguments, keyword arguments)``, in which numbers stand for
+        the other inputs.
+        """
+        with self.names.in_use():
+            try:
+                referred = _references(inputs) if len(inputs) > 1 else None
+                shipped, arguments, keywords = unpacked(inputs[0], referred)
+                function = self._function_of(shipped)
+                if is_parallel(function):
+                    arguments = (_communicator(comm), *arguments)
+                return _packed_result(function(*arguments, **keywords))
+            except BaseException as error:
+                return Said.FAILED, packed_error(error)
+
+    def _function_of(self, shipped: bytes) -> Callable[..., object]:
+        """Return what was sent: a function that has a name made once, others for each call.
+
+        An object may change itself when it is called, and a function its closure and its defaults;
+        the next call is of what was sent.
+        """
+        function = self._functions.get(shipped)
+        if function is None:
+            function = pickle.loads(shipped)
+            if len(shipped) <= _LARGEST_KEPT and never_changes(function):
+                self._functions[shipped] = function
+                if len(self._functions) > _FUNCTIONS_KEPT:
+                    self._functions.popitem(last=False)
+        return function
 
 
 def _references(inputs: list[bytearray]) -> Callable[[int], object]:
