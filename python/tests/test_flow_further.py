@@ -102,3 +102,24 @@ def test_wrong_options_of_a_task():
     with pytest.raises(fl.UnknownName, match="Did you mean"):
         fl.task(abs, -1).with_options(rank=2)
     assert repr(fl.task(abs, -1)) == "<fluvial task 'abs'>"
+
+
+def make_a_pool(*workers):
+    with fl.Pool(*workers) as pool:
+        return pool.workers
+
+
+@fl.parallel
+def make_a_pool_of_the_team(comm):
+    with fl.Pool(comm=comm) as pool:
+        return pool.submit(pow, 2, 3).result(30) if pool.leads else None
+
+
+@pytest.mark.any_mpi
+def test_a_task_makes_a_pool_of_its_team_and_none_of_its_job():
+    with fl.Pool(2) as pool:
+        for workers in ((), (2,)):
+            with pytest.raises(fl.InvalidArgument, match="cannot make a pool of all ranks"):
+                pool.submit(make_a_pool, *workers).result(timeout=30)
+        assert pool.with_options(ranks=2).submit(make_a_pool_of_the_team).result(timeout=30) == 8
+        assert pool.submit(abs, -1).result(timeout=30) == 1

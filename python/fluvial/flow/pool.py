@@ -11,7 +11,7 @@ from typing import Literal, TypeVar, cast
 
 from .. import _core
 from ..base.made_here import MadeHere
-from ..mpi.communicator import Communicator, handle_of, world
+from ..mpi.communicator import Communicator, handle_of
 from .core_calls import CoreCalls
 from .exported_calls import ExportedCalls
 from .functions import function_bytes, name_of
@@ -23,7 +23,7 @@ from .payload import unpacked
 from .progress import Account
 from .settings import Given, agreed
 from .started_job import StartedJob
-from .starting import initialize, opened_journal
+from .starting import all_ranks, initialize, opened_journal
 from .submitting import Submitting
 from .task import Task, as_given
 from .task_core import Report, TaskCore, TaskState
@@ -89,8 +89,8 @@ class Pool(Submitting):
         On all ranks, when the initializer raises on one, where that is raised itself.
     InvalidArgument
         On all ranks, when they make different pools, or one of them is given what cannot be used
-        (WrongType for a wrong type); when MPI was not initialised for several
-        threads (MPI_THREAD_MULTIPLE, mpi4py's default).
+        (WrongType for a wrong type); when MPI was not initialised for several threads
+        (MPI_THREAD_MULTIPLE, mpi4py's default); in a task, for all ranks of its job.
     DamagedFile
         When the journal is not as it was left; on ranks that do not lead, Error.
 
@@ -121,7 +121,7 @@ class Pool(Submitting):
         progress: bool = False,
         resources: Mapping[str, float] | None = None,
     ) -> None:
-        comm = world() if comm is None else comm
+        comm = all_ranks() if comm is None else comm
         given: Given = {
             "max_workers": max_workers,
             "initializer": initializer,

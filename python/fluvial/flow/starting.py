@@ -8,11 +8,31 @@ import pickle
 from collections.abc import Callable
 
 from .. import _core
-from ..mpi.communicator import Communicator
+from ..mpi.communicator import Communicator, world
 from .functions import function_bytes
 from .journal import Journal
 from .main_names import MainNames, is_of_main
 from .settings import Settings
+from .tasks import in_task
+
+
+def all_ranks() -> Communicator | None:
+    """Return all ranks of the job, of which a pool is by default; None in a serial program.
+
+    Raises
+    ------
+    InvalidArgument
+        In a task: the other ranks do not make the pool, and would be waited for.
+    """
+    comm = world()
+    if comm is not None and in_task():
+        raise _core.InvalidArgument(
+            f"a task cannot make a pool of all ranks of its job: got rank {comm.rank} of "
+            f"{comm.size}; allowed: fluvial.Pool outside of tasks. Return further tasks "
+            "(fluvial.task) to the pool that there is, or give the communicator of a parallel "
+            "task to a pool of its team, as in fluvial.Pool(comm=comm)"
+        )
+    return comm
 
 
 def opened_journal(

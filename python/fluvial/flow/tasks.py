@@ -7,6 +7,7 @@ import collections
 import enum
 import functools
 import pickle
+import threading
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -36,6 +37,18 @@ class RemoteTraceback(Exception):  # noqa: N818
         return f'\n"""\n{self.text}"""'
 
 
+class _Running(threading.local):
+    tasks = 0
+
+
+_running = _Running()
+
+
+def in_task() -> bool:
+    """Tell whether this thread runs a task of a pool."""
+    return _running.tasks > 0
+
+
 class Said(enum.IntEnum):
     """What a rank says of a task it ran."""
 
@@ -60,6 +73,7 @@ class TaskRunner:
         the other inputs.
         """
         with self.names.in_use():
+            _running.tasks += 1
             try:
                 referred = _references(inputs) if len(inputs) > 1 else None
                 shipped, arguments, keywords = unpacked(inputs[0], referred)
@@ -69,6 +83,8 @@ class TaskRunner:
                 return _packed_result(function(*arguments, **keywords))
             except BaseException as error:
                 return Said.FAILED, packed_error(error)
+            finally:
+                _running.tasks -= 1
 
     def _function_of(self, shipped: bytes) -> Callable[..., object]:
         """Return what was sent: a function that has a name made once, others for each call.
