@@ -24,6 +24,42 @@ TaskFailure failure_in_flight(int rank) {
     }
 }
 
+/// A message that was sent just before a task's end may come a little later.
+constexpr std::int64_t look_for_ns = 1'000'000;
+/// To receive a message that has begun to arrive.
+constexpr double receive_s = 1;
+
+std::optional<mpi::WaitingMessage> message_left_in(const mpi::Comm& team) {
+    const std::int64_t end_ns = now_ns() + look_for_ns;
+    auto left = mpi::waiting_message(team);
+    while (!left && now_ns() < end_ns) {
+        left = mpi::waiting_message(team);
+    }
+    return left;
+}
+
+/// Receives what a task has left on this rank, and throws. Of a communicator that earlier tasks
+/// had, it may be theirs, and have come late.
+void audit(const mpi::Comm& team, bool was_used) {
+    const auto left = message_left_in(team);
+    if (!left) {
+        return;
+    }
+    for (auto one = left; one; one = mpi::waiting_message(team)) {
+        try {
+            team.recv(one->source, one->tag, Deadline(receive_s));
+        } catch (const TimedOut&) {
+            break;  // the rank that has sent it is busy; the next task is told of it, too
+        }
+    }
+    throw Error(
+        Problem{was_used ? "this task, or an earlier one of its team, has left a message in the "
+                           "communicator of the team"
+                         : "a task has left a message in the communicator of its team",
+                text("one of rank ", left->source, " with tag ", left->tag), "none when it returns",
+                "Receive all that is sent, or ask for a fresh communicator"});
+}
+
 /// A communicator for as long as this exists. Its end is collective, but waits for nobody. One with
 /// a message in it is left to MPI_Finalize: the next one might be taken for it.
 struct Passing {
@@ -54,11 +90,11 @@ void Crew::free(TeamNumber team) {
     made_.erase(found);
 }
 
-Report Crew::run(const Order& order) const {
+Report Crew::run(const Order& order) {
     Report report;
     report.word = Word::Done;
     report.task = order.task;
-    const mpi::Comm& team = order.team == 0 ? alone_ : made_.at(order.team).comm;
+    Made* const team = order.team == 0 ? nullptr : &made_.at(order.team);
     report.began_ns = now_ns();
     try {
         report.result = call(order, team);
@@ -73,20 +109,19 @@ Report Crew::run(const Order& order) const {
 }
 
 /// Collective over the team where the task has a communicator of its own.
-Bytes Crew::call(const Order& order, const mpi::Comm& team) const {
-    Passing own(order.fresh && order.team != 0 ? mpi::Comm::duplicate(team.handle()) : mpi::Comm());
-    const mpi::Comm& given = own.comm.serial() ? team : own.comm;
+Bytes Crew::call(const Order& order, Made* team) {
+    const bool shares = team != nullptr && !order.fresh;
+    Passing own(team != nullptr && order.fresh ? mpi::Comm::duplicate(team->comm.handle())
+                                               : mpi::Comm());
+    const mpi::Comm& given = team == nullptr ? alone_ : shares ? team->comm : own.comm;
+    const bool was_used = shares && std::exchange(team->used, true);
     Call call{order.task, given, {}};
     for (const Order::Input& input : order.inputs) {
         call.inputs.push_back(input.view());
     }
     Bytes result = functions_.at(order.function).function(call);
-    const auto left = audits_ && !given.serial() ? mpi::waiting_message(given) : std::nullopt;
-    if (left) {
-        throw Error(Problem{"a task has left a message in the communicator of its team",
-                            text("one of rank ", left->source, " with tag ", left->tag),
-                            "none when it returns",
-                            "Receive all that is sent, or ask for a fresh communicator"});
+    if (audits_ && !given.serial()) {
+        audit(given, was_used);
     }
     return result;
 }

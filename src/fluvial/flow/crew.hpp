@@ -14,7 +14,8 @@ namespace fluvial::flow {
 class Crew {
   public:
     /// Collective over `comm`, blocking. `functions` outlive it. With `audits` a task fails that
-    /// leaves a message in its team's communicator.
+    /// leaves a message in its team's communicator; the message is received, so that each is told
+    /// of once.
     Crew(const mpi::Comm& comm, const Functions& functions, bool audits)
         : rank_(comm.rank()), functions_(functions), audits_(audits), teams_(comm) {}
 
@@ -22,7 +23,7 @@ class Crew {
     void make(const Order& order);
     void free(TeamNumber team);
     /// Runs this rank's part of a task. What the function throws is in the report.
-    Report run(const Order& order) const;
+    Report run(const Order& order);
     /// The ranks of a team, in the pool.
     const std::vector<int>& ranks_of(TeamNumber team) const { return made_.at(team).ranks; }
 
@@ -32,12 +33,13 @@ class Crew {
     void abandon() noexcept;
 
   private:
-    Bytes call(const Order& order, const mpi::Comm& team) const;
-
     struct Made {
         std::vector<int> ranks;
         mpi::Comm comm;
+        bool used = false;  ///< by a task that shared it
     };
+
+    Bytes call(const Order& order, Made* team);
 
     int rank_;
     const Functions& functions_;

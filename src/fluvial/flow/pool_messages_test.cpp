@@ -27,6 +27,12 @@ Bytes leave_message(const Call& call) {
     return {};
 }
 
+/// Fails everywhere, so that nobody looks what it has left.
+Bytes leave_message_and_fail(const Call& call) {
+    leave_message(call);
+    throw OutOfRange("this task fails");
+}
+
 /// Receives one that is there, and says what it is.
 Bytes look_for_message(const Call& call) {
     std::int64_t found = 0;
@@ -41,6 +47,10 @@ Bytes look_for_message(const Call& call) {
 Pool open(const PoolOptions& options) {
     Functions all;
     all.add("leave a message", leave_message, Runs::Parallel);
+    all.add(
+        "meet", [](const Call& call) { return bytes_of(call.team.sum(std::int64_t{1})); },
+        Runs::Parallel);
+    all.add("leave a message and fail", leave_message_and_fail, Runs::Parallel);
     all.add("look for a message", look_for_message, Runs::Parallel);
     return Pool(mpi::Comm::duplicate(world().handle()), std::move(all), options);
 }
@@ -63,6 +73,13 @@ TEST_CASE(
             if (audits) {
                 CHECK_THROWS_WITH_AS(left.get(), doctest::Contains("one of rank 0 with tag 8"),
                                      Error);
+                CHECK(got(pool.submit("look for a message", {}, on(2))) == 0);
+                const Future failed =
+                    pool.submit("leave a message and fail", {bytes_of<std::int64_t>(9)}, on(2));
+                CHECK_THROWS_AS(failed.get(), OutOfRange);
+                CHECK_THROWS_WITH_AS(pool.submit("meet", {}, on(2)).get(),
+                                     doctest::Contains("this task, or an earlier one"), Error);
+                CHECK(got(pool.submit("look for a message", {}, on(2))) == 0);
             } else {
                 left.get();
                 CHECK(got(pool.submit("look for a message", {}, fresh)) == 0);
