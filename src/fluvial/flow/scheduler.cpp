@@ -12,7 +12,6 @@ namespace fluvial::flow {
 
 namespace {
 
-constexpr double never_s = std::numeric_limits<double>::infinity();
 constexpr std::size_t planned_tasks_max = 2048;
 /// A step of list scheduling takes about this; planning takes a hundredth of all time.
 constexpr double step_s = 5e-9;
@@ -214,7 +213,7 @@ bool Scheduler::start_ahead(Batch& batch, std::vector<Start>& starts) {
                                .kind = batch.like.kind,
                                .brief = true,
                                .cost_s = task.cost_s,
-                               .end = ends_.end()};
+                               .time = ends_.end()};
         starts.push_back({task.task, std::move(ranks)});
         if (++brief_tasks_[index] < most) {
             make_room(first, width);
@@ -232,13 +231,6 @@ void Scheduler::make_room(int first, std::size_t width) {
     }
 }
 
-/// Once it is overdue, nothing else starts that would not end before all ranks are idle.
-void Scheduler::wait_for_host(const Batch& batch, double now_s) {
-    if (batch.like.needs.any() && batch.queue.front().due_s <= now_s) {
-        reserve(batch, ranks_, now_s);
-    }
-}
-
 void Scheduler::begin(Batch& batch, std::vector<int> ranks, double now_s,
                       std::vector<Start>& starts) {
     const WaitingTask task = waiting_.take(batch);
@@ -249,7 +241,7 @@ void Scheduler::begin(Batch& batch, std::vector<int> ranks, double now_s,
                     .kind = batch.like.kind,
                     .brief = brief(batch),
                     .cost_s = task.cost_s,
-                    .end = ends_.end(),
+                    .time = ends_.end(),
                     .needs = needs};
     idle_.take(running.ranks);
     shares_.take(ranks.front(), needs);
@@ -261,42 +253,13 @@ void Scheduler::begin(Batch& batch, std::vector<int> ranks, double now_s,
         make_room(ranks.front(), ranks.size());
     } else {
         const double took = book_.estimate_s(batch.like.kind, width, task.cost_s);
-        running.end = ends_.emplace(std::isnan(took) ? never_s : now_s + took,
-                                    static_cast<int>(running.ranks.size()));
+        const auto kept = static_cast<int>(running.ranks.size());
+        running.has_estimate = !std::isnan(took);
+        running.time =
+            running.has_estimate ? ends_.emplace(now_s + took, kept) : begins_.emplace(now_s, kept);
     }
     starts.push_back({task.task, std::move(ranks)});
     running_[task.task] = std::move(running);
-}
-
-void Scheduler::reserve(const Batch& batch, int wanted, double now_s) {
-    if (reservation_) {
-        return;
-    }
-    int idle = idle_.count() + brief_ranks_;  // ranks with brief tasks count as idle
-    double at = now_s;
-    for (auto end = ends_.begin(); end != ends_.end() && (idle < wanted || end->first <= at);
-         ++end) {
-        at = std::max(at, end->first);
-        idle += end->second;
-    }
-    reservation_ = Reservation{at, std::max(0, idle - wanted), batch.like.priority,
-                               batch.queue.front().due_s <= now_s};
-}
-
-bool Scheduler::room_for(Batch& batch, int width, double now_s) {
-    if (!reservation_ ||
-        (!reservation_->overdue && batch.like.priority >= reservation_->priority)) {
-        return true;
-    }
-    const double estimate = book_.estimate_s(batch.like.kind, width, batch.queue.front().cost_s);
-    if (std::isfinite(reservation_->at_s) && now_s + estimate <= reservation_->at_s) {
-        return true;
-    }
-    if (width > reservation_->left_over) {
-        return false;
-    }
-    reservation_->left_over -= width;
-    return true;
 }
 
 /// The batch of each task of the group, up to planned_tasks_max: first those of the plan that there
@@ -349,8 +312,10 @@ void Scheduler::replan(const Batches& group, double now_s) {
     }
     std::vector<Busy> busy{{0, brief_ranks_}};
     for (const auto& [end_s, ranks] : ends_) {
-        busy.push_back(
-            {std::isinf(end_s) ? book_.typical_s() : std::max(0.0, end_s - now_s), ranks});
+        busy.push_back({std::max(0.0, end_s - now_s), ranks});
+    }
+    for (const auto& [begin_s, ranks] : begins_) {
+        busy.push_back({book_.typical_s(), ranks});
     }
     plan_.clear();
     planned_s_ = now_s;
@@ -378,7 +343,7 @@ void Scheduler::finish(TaskId task, double took_s) {
         for (const int rank : running.ranks) {
             idle_.give_back(rank);
         }
-        ends_.erase(running.end);
+        (running.has_estimate ? ends_ : begins_).erase(running.time);
         shares_.give_back(running.ranks.front(), running.needs);
     } else {
         const std::vector<int>& team = running.ranks;

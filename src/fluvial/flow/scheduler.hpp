@@ -86,7 +86,8 @@ class Scheduler {
         std::uint32_t kind = 0;
         bool brief = false;  ///< one of several that the team may have
         double cost_s = unknown_s;
-        std::multiset<std::pair<double, int>>::iterator end;  ///< not of brief ones
+        bool has_estimate = false;
+        std::multiset<std::pair<double, int>>::iterator time;  ///< in ends_, or in begins_
         Needs needs = {};
     };
     /// For the first task that does not fit.
@@ -123,7 +124,9 @@ class Scheduler {
     CostBook book_;
     WaitingTasks waiting_;
     std::unordered_map<TaskId, Running> running_;
-    std::multiset<std::pair<double, int>> ends_;  ///< expected, with the number of ranks
+    // Of tasks that are not brief, with the number of their ranks:
+    std::multiset<std::pair<double, int>> ends_;    ///< expected
+    std::multiset<std::pair<double, int>> begins_;  ///< of those without an estimate
     // Teams with brief tasks, each by its first rank:
     std::vector<int> brief_tasks_;            ///< that each has been given
     std::vector<int> brief_partners_;         ///< the other rank of a team of two

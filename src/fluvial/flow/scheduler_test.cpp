@@ -98,6 +98,37 @@ TEST_CASE("one of the same priority is overtaken until it is overdue") {
     CHECK(ids(scheduler.next(7)) == Ids{1000});
 }
 
+TEST_CASE("short tasks pass a wide one that waits for a task of unknown length") {
+    Scheduler scheduler(one_host(3));
+    const auto kind = [](Request made, std::uint32_t kind) {
+        made.kind = kind;
+        return made;
+    };
+    scheduler.add(request(1, 1, 0.1), 0);
+    scheduler.next(0);
+    scheduler.finish(1, 0.1);
+    scheduler.add(kind(request(2, 1), 1), 1);  // of unknown length
+    REQUIRE(ids(scheduler.next(1)) == Ids{2});
+    scheduler.add(kind(request(3, 3, 1), 2), 1);
+    CHECK(scheduler.next(1).empty());
+    for (TaskId task = 4; task < 40; ++task) {  // the wide one is overdue by now
+        const double now_s = 10 + static_cast<double>(task);
+        scheduler.add(request(task, 1, 0.1), now_s);
+        REQUIRE(ids(scheduler.next(now_s)) == Ids{task});
+        if (task < 39) {
+            scheduler.finish(task, 0.1);
+        }
+    }
+    scheduler.add(kind(request(40, 1), 3), 49);  // of unknown length, too, and so it has to wait
+    scheduler.add(request(41, 1, 50), 49);
+    CHECK(scheduler.next(49).empty());
+    scheduler.finish(2, 48);
+    scheduler.add(request(42, 1, 0.2), 49);  // would end later than the one that still runs
+    CHECK(scheduler.next(49).empty());
+    scheduler.finish(39, 0.1);
+    CHECK(ids(scheduler.next(49.1)) == Ids{3});
+}
+
 TEST_CASE("of equal priority the longest comes first, as learned from its kind") {
     Scheduler scheduler(one_host(1));
     const auto add = [&](TaskId task, std::uint32_t kind) {
