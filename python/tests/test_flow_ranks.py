@@ -113,6 +113,26 @@ def test_the_ranks_that_a_program_started_die(capsys):
     assert re.search(r"\b(\d+) of \1 tasks in ", capsys.readouterr().err)
 
 
+@fl.parallel
+def _be_stuck(comm):
+    if comm.rank == 0:
+        raise LookupError("the others wait")
+    time.sleep(1000)
+
+
+@pytest.mark.any_mpi
+def test_when_no_ranks_are_left_tasks_raise_the_error_of_the_first_that_was_lost():
+    pool = fl.Pool(2, stuck_after=0.5)
+    stuck = pool.with_options(ranks=2).submit(_be_stuck)
+    assert isinstance(stuck.exception(timeout=60), LookupError)
+    time.sleep(1)
+    for later in (pool.submit(abs, -1), pool.together(fl.task(abs, -1))):
+        with pytest.raises(fl.PeerLost, match="does not come back from a task that has failed"):
+            later.result(timeout=60)
+    with pytest.raises(fl.PeerLost):
+        pool.shutdown()
+
+
 @pytest.mark.any_mpi
 def test_an_initializer_that_fails_in_a_job_that_was_started():
     pool = fl.Pool(2, initializer=_refuse)

@@ -189,6 +189,8 @@ class Server {
     std::vector<Order::View> inputs_for(const Task& task, const std::vector<int>& ranks);
     int keeper_of_input(const Task& task) const;
     void fail_too_wide(const std::vector<TaskId>& tasks);
+    TaskFailure too_wide(int wanted) const;
+    bool has_become_too_wide(const Task& task) const;
     ByteWriter& orders_for(int rank) { return orders_[static_cast<std::size_t>(rank)]; }
     /// As orders_for(), and marks the orders as to be sent.
     ByteWriter& orders_to(int rank) {
@@ -225,6 +227,7 @@ class Server {
     std::deque<Order> own_orders_;  ///< of a pool of one rank
     std::set<TaskId> limited_;      ///< running ones with a time limit, and those over
     std::map<int, TaskFailure> lost_;
+    std::optional<TaskFailure> first_lost_;
     std::optional<Timeline> timeline_;
     std::int64_t looked_ns_ = 0;
     std::set<int> byes_;  ///< ranks

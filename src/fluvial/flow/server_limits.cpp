@@ -99,6 +99,9 @@ void Server::lose(const TaskFailure& lost) {
     if (!lost_.emplace(lost.rank, lost).second) {
         return;
     }
+    if (!first_lost_) {
+        first_lost_ = lost;
+    }
     messages_.give_up_on(lost.rank);
     if (roles_.runs_tasks(lost.rank)) {
         lose_worker(lost);
@@ -165,7 +168,7 @@ void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
         if (wanted <= scheduler_.ranks()) {
             settle(
                 found->second,
-                TaskFailure{lost_.begin()->second.kind,
+                TaskFailure{first_lost_->kind,
                             describe_problem({"a task is to run strictly where a rank is lost", "",
                                               "", "Leave strict out, and it runs elsewhere"}),
                             -1,
@@ -173,17 +176,23 @@ void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
             tasks_.erase(id);
             continue;
         }
-        settle(found->second,
-               TaskFailure{lost_.begin()->second.kind,
-                           describe_problem(
-                               {text("a task wants ", wanted, " ranks, and the pool has lost some"),
-                                text(scheduler_.ranks(), " ranks are left; rank ",
-                                     lost_.begin()->first, ": ", lost_.begin()->second.message),
-                                "", ""}),
-                           -1,
-                           {}});
+        settle(found->second, too_wide(wanted));
         tasks_.erase(id);
     }
+}
+
+TaskFailure Server::too_wide(int wanted) const {
+    return {first_lost_->kind,
+            describe_problem({text("a task wants ", wanted, " ranks, and the pool has lost some"),
+                              text(scheduler_.ranks(), " ranks are left; rank ", first_lost_->rank,
+                                   ": ", first_lost_->message),
+                              "", ""}),
+            -1,
+            {}};
+}
+
+bool Server::has_become_too_wide(const Task& task) const {
+    return first_lost_ && least_width(task) > scheduler_.ranks();
 }
 
 }  // namespace fluvial::flow

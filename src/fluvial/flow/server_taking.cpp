@@ -113,6 +113,11 @@ void Server::schedule(Task& task) {
         schedule_together(task);
         return;
     }
+    if (has_become_too_wide(task)) {
+        settle(task, too_wide(least_width(task)));
+        tasks_.erase(id);
+        return;
+    }
     const TaskOptions& options = *task.options;
     Request request{id,        options.ranks, options.priority,  options.cost_s,
                     task.kind, options.near,  needs_of(options), task.avoid};

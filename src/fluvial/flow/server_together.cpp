@@ -29,6 +29,12 @@ void Server::schedule_together(Task& task) {
     if (++gang.ready < static_cast<int>(gang.members.size())) {
         return;
     }
+    if (has_become_too_wide(task)) {
+        const TaskId id = task.future->task;
+        settle(task, too_wide(least_width(task)));
+        tasks_.erase(id);
+        return;
+    }
     Request request{.task = gang.scheduled};
     request.widths = {least_width(task), least_width(task), {}};
     request.cost_s = 0;
