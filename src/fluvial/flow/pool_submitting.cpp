@@ -62,6 +62,24 @@ void check_needs(const TaskOptions& options, const PoolState& pool) {
     }
 }
 
+/// What a task asks for that those that start together cannot have; empty where there is nothing.
+std::string not_together(const TaskOptions& options) {
+    if (options.ranks.moldable()) {
+        return text(options.ranks.least, " to ", options.ranks.most, " ranks");
+    }
+    if (options.near || options.near_task) {
+        return "a place (near)";
+    }
+    if (options.retries > 0) {
+        return text("retries=", options.retries);
+    }
+    if (options.exclusive) {
+        return "exclusive";
+    }
+    return options.resources.empty() ? ""
+                                     : text("resources, '", options.resources.begin()->first, "'");
+}
+
 void check_leads(const PoolState& pool, bool leads) {
     pool.check_process();
     if (!leads || pool.closed) {
@@ -104,14 +122,12 @@ std::vector<Future> Pool::submit_together(std::vector<Wanted> tasks) {
     check_leads(*state_, leads());
     int ranks = 0;
     for (const Wanted& task : tasks) {
-        const TaskOptions& options = task.options;
-        if (options.ranks.moldable() || options.near || options.near_task || options.retries > 0 ||
-            options.exclusive || !options.resources.empty()) {
+        if (const std::string wrong = not_together(task.options); !wrong.empty()) {
             throw InvalidArgument(
-                Problem{"tasks that start together have options that they cannot have",
-                        task.function, "one width, no place, no resources and no retries", ""});
+                Problem{"tasks that start together have options that they cannot have", wrong,
+                        "one width, no place, not exclusive, no resources and no retries", ""});
         }
-        ranks += options.ranks.least;
+        ranks += task.options.ranks.least;
     }
     if (tasks.empty() || ranks > workers()) {
         throw InvalidArgument(Problem{

@@ -104,7 +104,13 @@ TEST_CASE("tasks that start together fail together before they start") {
             pool.submit_together({{"over team", {one}, on(all)}, {"over team", {one}, on(1)}}),
             doctest::Contains("2 tasks on"), InvalidArgument);
         CHECK_THROWS_WITH_AS(pool.submit_together({{"add up", {one}, at(all)}}),
-                             doctest::Contains("no resources and no retries"), InvalidArgument);
+                             doctest::Contains("got a place (near); allowed: one width"),
+                             InvalidArgument);
+        TaskOptions moldable;
+        moldable.ranks = {1, all, {}};
+        CHECK_THROWS_WITH_AS(pool.submit_together({{"over team", {one}, moldable}}),
+                             doctest::Contains(text("got 1 to ", all, " ranks; ").c_str()),
+                             InvalidArgument);
         CHECK_THROWS_AS(pool.submit_together({}), InvalidArgument);
         const Future held = pool.submit("sleep", {bytes_of<std::int64_t>(200)}, at(all));
         const auto cancelled =
