@@ -59,9 +59,10 @@ void add_argument_classes(nb::module_& m, PyObject* error) {
 void add_world_classes(nb::module_& m, PyObject* error) {
     add_class(m, "TimedOut", "A deadline passed; the object is still usable.",
               {error, PyExc_TimeoutError});
+    const nb::object broken = nb::module_::import_("concurrent.futures").attr("BrokenExecutor");
     PyObject* const lost =
         add_class(m, "PeerLost", "A process of the other (or the own) job is dead.",
-                  {error, PyExc_ConnectionError});
+                  {error, PyExc_ConnectionError, broken.ptr()});
     add_class(m, "PeerStalled", "A process is alive but gives no heartbeat.", {lost});
     add_class(m, "Refused", "Authentication failed.", {error, PyExc_PermissionError});
     add_class(m, "StaleContact", "A contact file whose writer is dead.",

@@ -52,6 +52,15 @@ def test_the_input_of_a_cancelled_task_is_an_error_of_the_next():
     future.settle(Outcome.of(None, CANCELLED))  # nobody has cancelled this one
     with pytest.raises(fl.Error, match="cancelled before it began"):
         future.result()
+    with pytest.raises(concurrent.futures.CancelledError):
+        future.result()
+    with fl.Pool() as pool:
+        busy, cancelled = pool.submit(time.sleep, 0.2), pool.submit(abs, -1)
+        needs = pool.submit(abs, cancelled)
+        assert cancelled.cancel()
+        with pytest.raises(concurrent.futures.CancelledError):
+            needs.result(timeout=20)
+        busy.result()
 
 
 def test_a_queue_of_tasks_is_cancelled():

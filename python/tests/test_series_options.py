@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What cannot work is refused at open: the option, its value and what is allowed are named."""
 
+import concurrent.futures
 import os
 import stat
 import time
@@ -133,6 +134,7 @@ def test_errors_are_what_python_programs_expect():
         (fl.InvalidArgument, ValueError),
         (fl.TimedOut, TimeoutError),
         (fl.PeerLost, ConnectionError),
+        (fl.PeerStalled, concurrent.futures.BrokenExecutor),
         (fl.Refused, PermissionError),
         (fl.StaleContact, ConnectionError),
     ]:

@@ -20,6 +20,11 @@ _ENDING = threading.Lock()
 """Of the moment in which a future learns how its task has ended; another thread may know, too."""
 _CANCELLED = "TaskCancelled"
 """What the core calls the failure of a task that will not begin."""
+
+class TaskCancelled(_core.Error, concurrent.futures.CancelledError):  # noqa: N818
+    """A task whose result another needs, or that was to start with it, was cancelled."""
+
+
 STAYED = object()
 """Instead of a value that has stayed on the rank that made it."""
 
@@ -154,7 +159,8 @@ def error_of(kind: str, message: str, rank: int, details: bytes | bytearray) -> 
             raised = _core.Error(message)
         raised.__cause__ = RemoteTraceback(f"rank {rank} of the pool: {text}")
         return raised
-    error: BaseException = getattr(_core, kind, _core.Error)(
+    kind_of_error = TaskCancelled if kind == _CANCELLED else getattr(_core, kind, _core.Error)
+    error: BaseException = kind_of_error(
         message if rank < 0 else f"rank {rank} of the pool: {message}"
     )
     return error
