@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools of tasks on the ranks of a job, or on ranks that a program starts."""
 
+import concurrent.futures
 import os
 import re
 import signal
@@ -135,11 +136,26 @@ def test_when_no_ranks_are_left_tasks_raise_the_error_of_the_first_that_was_lost
 
 @pytest.mark.any_mpi
 def test_an_initializer_that_fails_in_a_job_that_was_started():
+    said = "failed on rank 1 of its job, which has ended: got LookupError: no initialisation"
     pool = fl.Pool(2, initializer=_refuse)
-    with pytest.raises(fl.PeerLost):
+    with pytest.raises(fl.PeerLost, match=said):
         pool.submit(abs, 1).result(timeout=60)
-    with pytest.raises(fl.PeerLost):
+    with pytest.raises(fl.PeerLost, match=said):
+        pool.submit(abs, 1)
+    with pytest.raises(concurrent.futures.BrokenExecutor, match=said):
         pool.shutdown()
+    with pytest.raises(fl.PeerLost, match=said), fl.Pool(2, initializer=_refuse):
+        pass
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"stall_timeout": -1}, {"stuck_after": 0}, {"resources": {"gpu": -1}}]
+)
+def test_what_a_pool_cannot_use_is_refused_before_ranks_start(wrong, monkeypatch):
+    monkeypatch.setattr("fluvial.flow.started_job._start", lambda *_: pytest.fail("started"))
+    for workers in (2, None):
+        with pytest.raises(fl.InvalidArgument, match=r"out of range: got (-1|0)\b.*; allowed"):
+            fl.Pool(workers, **wrong)
 
 
 @scenario("job on 3 ranks", timeout=60)

@@ -21,7 +21,8 @@ _ENDING = threading.Lock()
 _CANCELLED = "TaskCancelled"
 """What the core calls the failure of a task that will not begin."""
 
-class TaskCancelled(_core.Error, concurrent.futures.CancelledError):  # noqa: N818
+
+class TaskCancelled(_core.Error, concurrent.futures.CancelledError):
     """A task whose result another needs, or that was to start with it, was cancelled."""
 
 

@@ -11,20 +11,25 @@ import pickle
 import socket
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
+from .task_core import JobFailure
 from .tasks import TaskRunner, packed_error
 
 if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from .main_names import MainNames
     from .started_job import SentCall, SentOptions
-    from .task_core import CoreCall, Failure, Report, TaskCore, TaskState
+    from .task_core import CoreCall, CoreSettings, Failure, Report, TaskCore, TaskState
 
 _LOOK_EVERY_S = 0.5
 _END_TIMEOUT_S = 10.0
+_LEAD_ABORTS_S = 10.0
 
 
 class Lead:
@@ -187,14 +192,26 @@ def _abort() -> None:
     MPI.COMM_WORLD.Abort(1)
 
 
-def _initialize(initializer: Callable[..., object], arguments: tuple[object, ...]) -> None:
-    """Call it; whatever it raises, SystemExit too, ends the job: the others wait for this rank."""
+def _initialize(comm: MPI.Comm, shipped: bytes | None, names: MainNames) -> None:
+    """Call the initializer where tasks will run, and raise on all ranks when it fails on one."""
+    failed = None
     try:
-        initializer(*arguments)
-    except BaseException:
+        if shipped is not None:
+            with names.in_use():
+                initializer, arguments = pickle.loads(shipped)
+            if initializer is not None:
+                initializer(*arguments)
+    except BaseException as error:  # SystemExit, too: the others wait for this rank's word
         traceback.print_exc()
         sys.stderr.flush()
-        _abort()
+        failed = "".join(traceback.format_exception_only(error)).strip()
+    found = comm.allgather(failed)
+    why = next(filter(None, found), None)
+    if why is not None:
+        raise _core.PeerLost(
+            f"the initializer of a pool failed on rank {found.index(why)} of its job, which has "
+            f"ended: got {why}"
+        )
 
 
 def _connected(path: str) -> Connection:
@@ -208,24 +225,31 @@ def main() -> int:
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    wishes = None
-    if comm.rank == 0:
-        tasks, requests = _connected(sys.argv[1]), _connected(sys.argv[1])
-        wishes = tasks.recv()
-    settings, shipped = comm.bcast(wishes)
-    lead_works, _, _, trace = settings[-4:]
-    runner = TaskRunner()
-    if comm.rank > 0 or lead_works:
-        with runner.names.in_use():
-            initializer, arguments = pickle.loads(shipped)
-        if initializer is not None:
-            _initialize(initializer, arguments)
-    core = _core.TaskPool(comm.py2f(), runner.run, *settings)
-    if comm.rank == 0:
-        Lead(tasks, requests, cast("TaskCore", core), trace).run()
-    else:
+    if comm.rank > 0:
+        settings, shipped = comm.bcast(None)
+        try:
+            core = _pool(comm, settings, shipped)
+        except _core.Error:
+            time.sleep(_LEAD_ABORTS_S)  # once it has told the program
+            raise
         core.close()
+        return 0
+    tasks, requests = _connected(sys.argv[1]), _connected(sys.argv[1])
+    settings, shipped = comm.bcast(tasks.recv())
+    lead_works, _, _, trace = settings[-4:]
+    try:
+        core = _pool(comm, settings, shipped if lead_works else None)
+    except _core.Error as error:
+        tasks.send(JobFailure(type(error).__name__, str(error)))
+        _abort()
+    Lead(tasks, requests, core, trace).run()
     return 0
+
+
+def _pool(comm: MPI.Comm, settings: CoreSettings, shipped: bytes | None) -> TaskCore:
+    runner = TaskRunner()
+    _initialize(comm, shipped, runner.names)
+    return cast("TaskCore", _core.TaskPool(comm.py2f(), runner.run, *settings))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from .timeline import checked_name
 
 _RANKS_MAX = 2**31 - 1  # of an MPI job
 _BY_HOST = 0  # as the core says it
+_STALL_TIMEOUT_MIN_S = 0.2  # of the core
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,8 @@ def checked(
         max_workers,
         initializer,
         tuple(initargs),
-        to_float(stall_timeout, "stall_timeout"),
-        to_float(stuck_after, "stuck_after"),
+        _at_least(_STALL_TIMEOUT_MIN_S, to_float(stall_timeout, "stall_timeout"), "stall_timeout"),
+        _at_least(math.ulp(0.0), to_float(stuck_after, "stuck_after"), "stuck_after"),
         None if journal is None else to_path(journal, "journal"),
         to_bool(lead_works, "lead_works"),
         _number_of(servers),
@@ -136,8 +137,30 @@ def checked(
         trace is not False,
         None if isinstance(trace, bool) else checked_name(to_path(trace, "trace")),
         to_bool(progress, "progress"),
-        amounts({} if resources is None else resources),
+        _amounts({} if resources is None else resources),
     )
+
+
+def _at_least(least: float, seconds: float, name: str) -> float:
+    if not seconds >= least:
+        allowed = "more than 0 s" if least < _STALL_TIMEOUT_MIN_S else f"{least:g} s or more"
+        raise _core.InvalidArgument(
+            f"{name} is out of range: got {seconds:g} s; allowed: {allowed}. Infinity waits for "
+            "ever"
+        )
+    return seconds
+
+
+def _amounts(resources: Mapping[str, float]) -> dict[str, float]:
+    """Return what each host has, by name."""
+    found = amounts(resources)
+    for name, amount in found.items():
+        if not amount >= 0:
+            raise _core.InvalidArgument(
+                f"the amount of the resource {shown(name)} is out of range: got {amount:g}; "
+                "allowed: 0 or more"
+            )
+    return found
 
 
 def _number_of(servers: object) -> int:

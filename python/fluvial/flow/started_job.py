@@ -8,6 +8,7 @@ came of them, one for requests that are answered at once.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -28,7 +29,7 @@ from ..launch.job import Job
 from ..launch.launcher import Launcher
 from ..launch.parent_only import give_up_in_children
 from .payload import Part
-from .task_core import CoreCall, CoreOptions, CoreSettings, Report, TaskState
+from .task_core import CoreCall, CoreOptions, CoreSettings, JobFailure, Report, TaskState
 from .timeline import Record
 
 START_TIMEOUT_S = 120.0
@@ -77,7 +78,8 @@ class StartedJob:
     InvalidArgument
         When some server would have nobody to serve, or TMPDIR leads too deep for a socket.
     PeerLost
-        When the job ends before it has begun, and by `wait_for_some` when it ends later.
+        When the job ends before it has begun, and by `wait_for_some` when it ends later; it says
+        what the initializer has raised.
     TimedOut
         When it has not begun after two minutes.
     """
@@ -98,6 +100,8 @@ class StartedJob:
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
         self._asking = threading.Lock()
+        self._receiving = threading.Lock()
+        self._failed: JobFailure | None = None
         self._forgotten: list[int] = []
         self._timeline: Record | None = None  # the whole, when the job has ended
         self._questions = itertools.count(1)
@@ -213,9 +217,18 @@ class StartedJob:
             ready = wait([self._tasks, woken], timeout)
             if woken in ready:
                 os.read(woken, 1024)
-            return list(self._tasks.recv()) if self._tasks in ready else []
+            return list(self._receive([])) if self._tasks in ready else []
         except (EOFError, OSError):
             raise self._ended() from None
+
+    def _receive(self, nothing: Any) -> Any:
+        """Return what the lead has said; `nothing` where another thread has taken that."""
+        with self._receiving:
+            said = self._tasks.recv() if self._tasks.poll(0) else nothing
+            if isinstance(said, JobFailure):
+                self._failed = said
+                raise EOFError  # it says nothing more
+            return said
 
     def wake(self) -> None:
         """End a wait."""
@@ -260,7 +273,8 @@ class StartedJob:
         """End the job, when all tasks are done; raise what its pool raised."""
         self._send("close")
         try:
-            failure, self._timeline = self._tasks.recv()
+            self._tasks.poll(None)
+            failure, self._timeline = self._receive((None, None))
         except (EOFError, OSError):
             raise self._ended() from None
         finally:
@@ -301,6 +315,7 @@ class StartedJob:
             try:
                 self._tasks.send_bytes(written)
             except OSError:
+                self._hear_why()
                 raise self._ended() from None
             except BaseException:  # KeyboardInterrupt: the lead would wait for the rest
                 self._job.kill()
@@ -319,8 +334,18 @@ class StartedJob:
             except (EOFError, OSError):
                 return False  # the job has ended, and futures are told so
 
+    def _hear_why(self) -> None:
+        """Read what the lead has said before it ended."""
+        with contextlib.suppress(EOFError, OSError):
+            while self._receive(None) is not None:
+                pass
+
     def _ended(self) -> Exception:
         code = self._job.kill()
+        if self._failed is not None:
+            kind = getattr(_core, self._failed.kind, _core.Error)
+            assert issubclass(kind, Exception)
+            return kind(self._failed.message)
         return _core.PeerLost(
             f"the MPI job of a pool has ended: got exit code {code}. A rank has died, or could not "
             "start; what it printed says more"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
 from .payload import Part
 from .timeline import Record
@@ -19,6 +19,14 @@ Report: TypeAlias = tuple[int, bytearray | None, Failure | None, bytearray | Non
 rank), its failure, or what it has returned that asks for further tasks."""
 TaskPlace: TypeAlias = int | concurrent.futures.Future[Any] | None
 """Near what a task runs: a rank of the pool, or the one that ran a future's task."""
+
+
+class JobFailure(NamedTuple):
+    """Why the ranks of a job that was started for a pool cannot serve it."""
+
+    kind: str
+    """The name of an error's class."""
+    message: str
 
 
 class TaskState(Protocol):
