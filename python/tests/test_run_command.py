@@ -48,7 +48,13 @@ def test_programs_of_one_job_have_one_world(run):
 def test_what_follows_the_program_is_its_own(run):
     run.write("words.py", "import sys; print(sys.argv[1:])")
     words = ["-n", "3", "--help", "a b", "", "--", "-m", "++"]
-    assert run("words.py", *words).printed == f"{words}\n"
+    ended = run("words.py", *words)
+    assert ended.printed == f"{words}\n"
+    assert ended.said == (
+        "fluvial: -n after the script goes to the script: fluvial run -n 3 words.py runs it on 3 "
+        "ranks\n"
+    )
+    assert run("-n", 2, "words.py", "-n", "3").said == run("words.py", "x", "-n", "3").said == ""
     run.write("words", '#!/bin/sh\necho "$@"\n', executable=True)
     assert run("words", "y", "-n", "x", "+", "./words", "z", "--label").lines == [
         "y -n x",

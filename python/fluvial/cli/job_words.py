@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from ..launch.side_by_side import JobPlan
 from .programs import to_argv, to_name
 
 NEW_JOB, SAME_JOB = "+", ":"
+_SCRIPTS = (".py", ".swift")
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,28 @@ def _to_plan(programs: Sequence[ProgramWords], taken: set[str]) -> JobPlan:
                 "the program is missing: got no word; allowed: [-n RANKS] PROGRAM [ARGUMENTS], "
                 f"again behind each {NEW_JOB!r} (another job) and {SAME_JOB!r} (in the same job)"
             )
-        parts.append((to_ranks(program.ranks), to_argv(program.words, program.module)))
+        ranks = to_ranks(program.ranks)
+        if ranks == 1:
+            _warn_of_ranks_behind(program)
+        parts.append((ranks, to_argv(program.words, program.module)))
     base = to_name(programs[0].module or programs[0].words[0])
     number, name = 2, base
     while name in taken:
         number, name = number + 1, f"{base}-{number}"
     return JobPlan(name, tuple(parts), to_variables(programs[0].env))
+
+
+def _warn_of_ranks_behind(program: ProgramWords) -> None:
+    """Warn where a script gets what looks like its number of ranks."""
+    if program.module is not None or len(program.words) < 3:
+        return
+    script, option, number = program.words[:3]
+    if script.endswith(_SCRIPTS) and option in ("-n", "-np", "--ranks") and number.isdecimal():
+        warnings.warn(
+            f"{option} after the script goes to the script: fluvial run {option} {number} {script} "
+            f"runs it on {number} ranks",
+            stacklevel=2,
+        )
 
 
 def to_ranks(text: str) -> int:

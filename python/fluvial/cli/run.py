@@ -82,6 +82,8 @@ def _run(
 
     fluvial run -n 2 writer.py + -n 3 reader.py
 
+    Options stand before the program: what follows it, -n too, is given to the program.
+
     Exit code: that of the first rank that failed, 128 + its number after a signal.
     """
     first = ProgramWords(ranks, module, env or (), words or ())
