@@ -117,7 +117,7 @@ def test_wrong_calls():
     with fl.Pool() as pool, fl.Pool() as other:
         with pytest.raises(fl.InvalidArgument, match=r"2 tasks on 3 ranks; allowed: .* up to 1"):
             pool.together(*pair("wide"))
-        with pytest.raises(fl.InvalidArgument, match="no place, no resources and no retries"):
+        with pytest.raises(fl.InvalidArgument, match="got retries=1; allowed: one width, no place"):
             pool.together(fl.task(abs, 1).with_options(retries=1))
         with pytest.raises(fl.InvalidArgument, match="one width"):
             pool.together(fl.task(read, "a").with_options(ranks=(1, 2)))
