@@ -21,9 +21,9 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
-Reduced: TypeAlias = tuple[Any, ...]
+Reduced: TypeAlias = tuple[object, ...]
 """What cloudpickle says of a function: how to make it, arguments, state, …, how to fill it."""
 _DIGEST_BYTES = 32
 
@@ -46,8 +46,8 @@ def is_of_main(function: object) -> bool:
 class MainNames:
     """The names that functions of the main program share on a worker of one pool."""
 
-    def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        self.namespace: dict[str, Any] = {} if namespace is None else namespace
+    def __init__(self, namespace: dict[str, object] | None = None) -> None:
+        self.namespace: dict[str, object] = {} if namespace is None else namespace
         self._came: dict[str, bytes] = {}  # the last value of each name, or its digest
 
     @contextlib.contextmanager
@@ -88,9 +88,10 @@ class SentNames:
 
     def reduced(self, reduced: Reduced) -> Reduced:
         """Return what is written of a function of the main program instead of `reduced`."""
-        make, arguments, (state, slots), _, _, fill = reduced
+        make, arguments, state, _, _, fill = reduced
+        _, slots = cast("tuple[object, dict[str, dict[str, object]]]", state)
         known, slots["__globals__"] = slots["__globals__"], {}
-        told = fill, (state, slots), self._values(known)
+        told = fill, state, self._values(known)
         return make_in_main, (make, arguments), told, None, None, fill_in_main
 
     def _values(self, known: dict[str, object]) -> dict[str, bytes]:
@@ -123,12 +124,13 @@ def reading(read: Callable[[bytes], object]) -> Iterator[None]:
         _here.read = before
 
 
-def make_in_main(make: Callable[..., FunctionType], arguments: tuple[Any, ...]) -> FunctionType:
+def make_in_main(make: Callable[..., FunctionType], arguments: tuple[object, ...]) -> FunctionType:
     """Make a function as cloudpickle does, with the names that it is to share."""
     code, message_names, *rest = arguments
     if _here.names is None:
         return make(code, message_names, *rest)
     namespace = _here.names.namespace
+    assert isinstance(message_names, dict)
     for name, value in message_names.items():  # __name__, __file__ and the like
         namespace.setdefault(name, value)
     return make(code, namespace, *rest)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 _written: weakref.WeakSet[type] = weakref.WeakSet()
 _filled: weakref.WeakSet[type] = weakref.WeakSet()
 
 
-def reduced_class(made: type, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+def reduced_class(made: type, reduced: tuple[object, ...]) -> tuple[object, ...]:
     """Return what is written of a class instead of what cloudpickle says of it."""
     make, arguments, state, _, _, fill = reduced
     _written.add(made)

@@ -198,6 +198,8 @@ def _named(
     reference: Reference, pickler: Callable[..., _ReferringPickler], value: object
 ) -> tuple[bytes, dict[str, object]]:
     """Return the bytes of a value of the main program, and the names that its functions use."""
+    if is_plain(value):
+        return pickle.dumps(value, protocol=5), {}
     names = SentNames(None)
     return _pickled(value, reference, pickler, None, names), names.found
 
