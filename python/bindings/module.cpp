@@ -15,6 +15,7 @@ void bind_structure_factor(nb::module_& m);
 void bind_flow(nb::module_& m);
 void bind_flow_simulation(nb::module_& m);
 void bind_library_file(nb::module_& m);
+void bind_progress(nb::module_& m);
 void bind_rank_watch(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_scan(nb::module_& m);
@@ -38,6 +39,7 @@ NB_MODULE(_core, m) {
     bind_compute(m);
     bind_structure_factor(m);
     bind_distribute(m);
+    bind_progress(m);
     bind_rank_watch(m);
     bind_dataset_writer(m);
     bind_route(m);

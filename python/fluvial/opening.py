@@ -371,7 +371,7 @@ def open(
 def _together(name: object, comm: Communicator | None, given: Mapping[str, object]) -> Together:
     said = given.get("step_timeout")
     timeout = float(said) if isinstance(said, int | float) and said > 0 else _AGREEMENT_S
-    return Together(comm, timeout, f"open {shown(name)}")
+    return Together(comm, timeout, f"open {shown(name)}", setting_up=True)
 
 
 def _views_of(step: ReadStep) -> StepViews | None:

@@ -143,7 +143,7 @@ def pipe(
 
     if comm is not None:
         check_communicator(comm)
-    ranks = Together(comm, _AGREEMENT_S, "pipe a series")
+    ranks = Together(comm, _AGREEMENT_S, "pipe a series", setting_up=True)
     names, target, selecting, pacing, choice, _ = ranks.alike(
         "what to pipe", asked, lambda found: found.words
     )

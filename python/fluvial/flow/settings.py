@@ -93,7 +93,7 @@ def agreed(comm: Communicator | None, given: Given) -> Settings:
     """
     if comm is not None:
         check_communicator(comm)
-    ranks = Together(comm, math.inf, "make a pool")
+    ranks = Together(comm, math.inf, "make a pool", setting_up=True)
     return ranks.alike("the options of a pool", lambda: checked(**given), Settings.told)
 
 

@@ -41,6 +41,9 @@ class Together:
         Completes "a rank did not come to …".
     watch
         Tells of ranks that have died or are stopped, while this one waits for them.
+    setting_up
+        A call of MPI that blocks may follow, so a rank that waits here serves nothing: those that
+        are in that call already would not do their part of it.
     """
 
     def __init__(
@@ -49,11 +52,13 @@ class Together:
         timeout: float,
         what: str,
         watch: _core.WatchedTask | None = None,
+        setting_up: bool = False,
     ) -> None:
         self._comm = comm
         self._timeout = timeout
         self._what = what
         self._watch = watch
+        self._setting_up = setting_up
 
     def gather(self, mine: Found) -> list[Found]:
         """Return what each rank has, on the first; nothing on the others."""
@@ -107,8 +112,12 @@ class Together:
         return (0, 1) if self._comm is None else (self._comm.rank, self._comm.size)
 
     def some(self, comm: Communicator | None, what: str) -> Together:
-        """Return some of these ranks, which look after all of them. Local."""
+        """Return some of these ranks, set up, which look after all of them. Local."""
         return Together(comm, self._timeout, what, self._watch)
+
+    def set_up(self) -> Together:
+        """Return the same ranks, which serve while they wait from now on. Local."""
+        return self.some(self._comm, self._what)
 
     def _all_have(self, mine: Found) -> list[Found]:
         assert self._comm is not None
@@ -137,7 +146,7 @@ class Together:
         self._wait(self._comm.Ibarrier(), self._timeout)
 
     def _wait(self, call: MPI.Request, timeout: float = math.inf) -> None:
-        """Wait for a call of all ranks, and look after them meanwhile."""
+        """Wait for a call of all ranks; serve and look after them meanwhile."""
         begin, nap = time.monotonic(), 0.0
         look_at = begin + _LOOK_EVERY_S
         try:
@@ -152,7 +161,7 @@ class Together:
                 if self._watch is not None and now > look_at:
                     self._watch.look()
                     look_at = now + _LOOK_EVERY_S
-                time.sleep(nap)
+                _core.serve(nap, self._setting_up)
                 nap = min(nap + 1e-5, 1e-3)
         except BaseException:
             _given_up.append(call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from .._core import InvalidArgument
+from .._core import InvalidArgument, serve
 from ..base.arguments import to_float
 from ..base.messages import shown
 from .sources import JoinedStep
@@ -48,7 +48,7 @@ class Pacing:
         if self._begun is None:
             self._begun = now
         elif (rest := self._begun + due - now) > 0:
-            time.sleep(rest)
+            serve(rest)
 
     def _due(self, step: JoinedStep) -> float:
         """Return the seconds after the first step."""

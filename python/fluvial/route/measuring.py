@@ -129,12 +129,13 @@ def measure(
     (1, (0,), [])
     """
     check_communicator(comm)
-    seconds, timeout = Together(comm, math.inf, "measure a network").alike(
+    ranks = Together(comm, math.inf, "measure a network", setting_up=True)
+    seconds, timeout = ranks.alike(
         "the options of a measurement",
         lambda: (_limit(seconds, "seconds"), _limit(timeout, "timeout")),
         lambda limits: "seconds={:g}, timeout={:g}".format(*limits),
     )
-    names = comm.allgather(socket.gethostname())
+    names = ranks.gather_everywhere(socket.gethostname())
     hosts = tuple(dict.fromkeys(names))
     host_of_rank = tuple(hosts.index(name) for name in names)
     own = comm.Dup()
@@ -143,7 +144,7 @@ def measure(
             own, [host_of_rank.index(host) for host in range(len(hosts))], seconds, timeout
         )
         found = _measure(transfers, progress if comm.Get_rank() == 0 else None)
-        return Measured(hosts, host_of_rank, *own.bcast(found))
+        return Measured(hosts, host_of_rank, *ranks.run(lambda: found))
     finally:
         own.Free()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core import TimedOut
+from .._core import TimedOut, serve
 from ..mpi.communicator import Communicator
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Transfers:
                 continue
             looks += 1
             if looks > _LOOKS:
-                time.sleep(_NAP_S)
+                serve(_NAP_S)
                 if time.perf_counter() - moved > limit:
                     raise TimedOut(
                         f"a host has not answered: got nothing for {limit:g} s. A rank may "

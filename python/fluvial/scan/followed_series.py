@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from .._core import Error, InvalidArgument, PeerLost, TimedOut
+from .._core import Error, InvalidArgument, PeerLost, TimedOut, serve
 from ..base.messages import shown_text
 from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator
@@ -163,7 +163,7 @@ class FollowedSeries(SeriesInFiles):
                     f"step {number} of '{shown_text(self.name)}' does not appear on this rank: got "
                     f"{self._limits.next_s:g} s of waiting; allowed: files that all ranks see"
                 )
-            time.sleep(_NAP_MAX_S)
+            serve(_NAP_MAX_S)
 
     def _stored_step(self, files: File | FileSeries, number: int) -> StoredStep | None:
         """Return a finished step; None where the file was changed meanwhile, which may hide it."""
@@ -212,7 +212,7 @@ class FollowedSeries(SeriesInFiles):
             limit = self._limits.first_s if self._latest is None else self._limits.next_s
             if time.monotonic() - begin > limit:
                 raise TimedOut(self._late(limit))
-            time.sleep(nap)
+            serve(nap)
             nap = min(2 * nap, _NAP_MAX_S)
 
     def _late(self, limit: float) -> str:
@@ -302,7 +302,7 @@ class FollowedSeries(SeriesInFiles):
         while (files := self._open_whole()) is None:
             if time.monotonic() > end:
                 raise TimedOut(self._late(self._limits.first_s))
-            time.sleep(_NAP_MIN_S)
+            serve(_NAP_MIN_S)
             self._check_open()
         return files
 

@@ -72,10 +72,11 @@ class FileWriteSeries:
         stall_s = to_float(stall_timeout, "stall_timeout")
         watch = _core.WatchedTask(handle_of(comm), stall_s, "the series")
         self._comm = None if comm is None else comm.Dup()
-        self._ranks = Together(self._comm, limit_s, f"write '{name}'", watch)
+        ranks = Together(self._comm, limit_s, f"write '{name}'", watch, setting_up=True)
+        self._ranks = ranks.set_up()
         self._numbered = has_number(name)
         versions: tuple[Literal[2, 3], ...] = (2, 3)
-        self._zarr_format, self._compression, by_host, writers = self._ranks.alike(
+        self._zarr_format, self._compression, by_host, writers = ranks.alike(
             "what files are written",
             lambda: (
                 to_choice(zarr_format, "zarr_format", versions),
@@ -98,8 +99,8 @@ class FileWriteSeries:
         self._mark: ProgressMark | None = None
         self._file = OpenedFile(kept=not self._numbered)
         self._closed = False
-        self._ranks.run(self._take_name)
-        self._hosts = HostFiles(name, self._comm, self._ranks) if by_host else None
+        ranks.run(self._take_name)
+        self._hosts = HostFiles(name, self._comm, ranks) if by_host else None
         self._shared_out = SharedOut(self._comm, writers, watch, limit_s)
 
     def step(

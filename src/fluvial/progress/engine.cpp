@@ -138,6 +138,29 @@ class Condition final : public Waiting {
     std::string_view what_;
 };
 
+/// Of what is waited for elsewhere: time alone.
+class Turn final : public Waiting {
+  public:
+    explicit Turn(double seconds) : end_(seconds) {}
+    Seen look() override {
+        const bool over = std::exchange(served_, true) && end_.passed();
+        return over ? Seen::End : Seen::Nothing;
+    }
+    /// Not by the back-off, which would begin anew in each turn by keeping the core busy.
+    void rest(BackOff& back_off, bool serving) override {
+        constexpr std::int64_t nap_ns = 50'000;
+        constexpr std::int64_t sleep_max_ns = 50'000'000;  // between looks for Ctrl-C
+        sleep_ns(std::min(serving ? nap_ns : sleep_max_ns, end_.left_ns()));
+        if (!serving) {
+            back_off.slept();
+        }
+    }
+
+  private:
+    Deadline end_;
+    bool served_ = false;
+};
+
 void wait_until_served(const std::function<bool()>& done, const Deadline& deadline,
                        std::string_view what, Meanwhile meanwhile) {
     std::optional<Setup> setup;
@@ -276,6 +299,12 @@ void wait(Waiting& waiting, BackOff& back_off, const Served* own) {
             waiting.look_around(static_cast<double>(now_ns() - begin_ns) * 1e-9);
         }
     }
+}
+
+void serve_for(double seconds) {
+    Turn turn(seconds);
+    BackOff back_off;
+    wait(turn, back_off);
 }
 
 }  // namespace fluvial::progress

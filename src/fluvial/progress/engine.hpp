@@ -127,4 +127,8 @@ class Waiting {
 /// Blocking until `waiting` sees its end. `own` is what the wait itself serves.
 void wait(Waiting& waiting, BackOff& back_off, const Served* own = nullptr);
 
+/// A turn of a wait in another language: blocking for `seconds`, in which this thread serves what
+/// it has, at least once.
+void serve_for(double seconds);
+
 }  // namespace fluvial::progress

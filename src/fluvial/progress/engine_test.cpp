@@ -54,6 +54,28 @@ TEST_CASE("what is served may wait, and then serves the others") {
     CHECK(second >= 3);
 }
 
+TEST_CASE("a turn of another language's wait serves for its time, and once where it has none") {
+    int turns = 0;
+    const Served served([&] { return ++turns, false; }, false);
+    serve_for(0);
+    CHECK(turns == 1);
+    const std::int64_t begin_ns = now_ns();
+    serve_for(0.05);
+    CHECK(now_ns() - begin_ns >= 50'000'000);
+    CHECK(turns > 10);
+    const Setup setup;
+    const int before = turns;
+    serve_for(0.01);
+    CHECK(turns == before);
+}
+
+TEST_CASE("Ctrl-C ends a turn that serves nothing") {
+    const Interrupting interrupting([] { throw InvalidArgument("Ctrl-C"); });
+    const std::int64_t begin_ns = now_ns();
+    CHECK_THROWS_WITH_AS(serve_for(long_s), "Ctrl-C", InvalidArgument);
+    CHECK(now_ns() - begin_ns < std::int64_t{5'000'000'000});
+}
+
 TEST_CASE("during set-up nothing is served, and what it looks for ends a wait") {
     int turns = 0;
     const Served served([&] { return ++turns, false; }, false);
