@@ -49,6 +49,19 @@ void wait_until(const std::function<bool()>& done, std::string_view what, Meanwh
     chosen(done, Deadline(std::numeric_limits<double>::infinity()), what, meanwhile);
 }
 
+bool came_in_time(const std::function<bool()>& done, const Deadline& deadline,
+                  Meanwhile meanwhile) {
+    try {
+        wait_until(done, deadline, "what was waited for did not come", meanwhile);
+    } catch (const TimedOut&) {
+        if (!deadline.passed()) {  // that of a wait around this one
+            throw;
+        }
+        return false;
+    }
+    return true;
+}
+
 void throw_late(std::string_view what) {
     throw TimedOut(Problem{text(what, " in time"), "", "",
                            "A process is late, stopped or dead: look at the job, or raise the "

@@ -22,6 +22,10 @@ void wait_until(const std::function<bool()>& done, const Deadline& deadline, std
 void wait_until(const std::function<bool()>& done, std::string_view what,
                 Meanwhile meanwhile = Meanwhile::Serve);
 
+/// The same where it is no error to be late: false at the deadline.
+bool came_in_time(const std::function<bool()>& done, const Deadline& deadline,
+                  Meanwhile meanwhile = Meanwhile::Serve);
+
 /// Throws the TimedOut of wait_until().
 [[noreturn]] void throw_late(std::string_view what);
 

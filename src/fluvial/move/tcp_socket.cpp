@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/base/interrupt.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/move/socket_address.hpp"
 
 namespace fluvial::move {
@@ -50,15 +50,8 @@ host::Descriptor new_socket(int family) {
 
 /// Writable, or failed. False at the deadline.
 bool wait_until_connected(int fd, const Deadline& deadline) {
-    while (!deadline.passed()) {
-        check_interrupt();
-        constexpr int look_ms = 100;
-        pollfd one{fd, POLLOUT, 0};
-        if (::poll(&one, 1, look_ms) > 0) {
-            return true;
-        }
-    }
-    return false;
+    pollfd one{fd, POLLOUT, 0};
+    return came_in_time([&] { return ::poll(&one, 1, 0) > 0; }, deadline);
 }
 
 [[noreturn]] void throw_lost(const char* why) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/check.hpp"
 
-#include <chrono>
 #include <limits>
 #include <string>
-#include <thread>
 
 #include <cxxabi.h>
 #include <mpi.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/base/waiting.hpp"
 
 namespace fluvial::mpi {
 
@@ -34,14 +34,15 @@ std::optional<int> dead_behind_failure(const std::function<std::optional<int>()>
     try {
         throw;
     } catch (const CallFailed&) {
-        const Deadline deadline(shows_in_s);
-        for (;;) {
-            const auto dead = dead_rank();
-            if (dead || deadline.passed()) {
-                return dead;
-            }
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        // What else would end this wait is left to the next one: the other ranks are told first.
+        const WithoutInterrupts told_first;
+        std::optional<int> dead;
+        try {
+            came_in_time([&] { return (dead = dead_rank()).has_value(); }, Deadline(shows_in_s),
+                         Meanwhile::Nothing);
+        } catch (const Error&) {
         }
+        return dead;
     } catch (const abi::__forced_unwind&) {  // the thread is cancelled
         throw;
     } catch (...) {

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/file_writer_fixture.hpp"
 #include "fluvial/store/decompressor.hpp"
 #include "fluvial/store/formats.hpp"
 #include "fluvial/store/iterations.hpp"
 #include "fluvial/store/numbered_files.hpp"
+#include "fluvial/store/progress_mark.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stage;
@@ -70,6 +72,19 @@ bool refused(Call call) {
 }
 
 }  // namespace
+
+TEST_CASE("a writer that rests for a follower serves meanwhile") {
+    const Folder folder;
+    const std::string name = folder / "x.h5";
+    store::ProgressMark mark(name);
+    const store::WriterRests rests(name);
+    int turns = 0;
+    const progress::Served served([&] { return ++turns, false; }, false);
+    {
+        const store::ProgressMark::Changing changing(mark);
+    }
+    CHECK(turns > 0);
+}
 
 TEST_CASE("a child by fork cannot use the series, and its end changes nothing") {
     const Folder folder;

@@ -4,11 +4,11 @@
 #include <array>
 #include <iostream>
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/move/interface.hpp"
 #include "fluvial/move/rails.hpp"
 #include "fluvial/move/shared_claims.hpp"
@@ -22,11 +22,7 @@ constexpr double leave_timeout_s = 1;
 
 /// What can be sent at once or shortly.
 void flush(move::SecureConnection& connection, const Deadline& deadline) {
-    while (!connection.flush() && !deadline.passed()) {
-        constexpr int look_ms = 10;
-        pollfd one{connection.descriptor(), POLLOUT, 0};
-        ::poll(&one, 1, look_ms);
-    }
+    came_in_time([&] { return connection.flush(); }, deadline);
 }
 
 /// Until the other side has closed, too. What it sends meanwhile is not wanted; but a connection
@@ -34,16 +30,12 @@ void flush(move::SecureConnection& connection, const Deadline& deadline) {
 void hear_out(move::SecureConnection& connection, const Deadline& deadline) {
     ::shutdown(connection.descriptor(), SHUT_WR);
     std::array<std::byte, 1 << 16> rest;
-    try {
-        while (!deadline.passed()) {
-            if (connection.socket().read_some(rest) == 0) {
-                constexpr int look_ms = 10;
-                pollfd one{connection.descriptor(), POLLIN, 0};
-                ::poll(&one, 1, look_ms);
-            }
+    const auto closed = [&] {
+        while (connection.socket().read_some(rest) > 0) {
         }
-    } catch (const PeerLost&) {  // that is the end
-    }
+        return false;  // the end is told by PeerLost
+    };
+    came_in_time(closed, deadline);
 }
 
 }  // namespace
@@ -118,23 +110,27 @@ void RemoteSeat::leave() {
     if (claims_) {
         claims_->leave();
     }
-    const std::lock_guard lock(mutex_);
-    if (!connection_) {
-        return;
-    }
+    // Not under the lock: what is served meanwhile may come back to this seat.
+    std::optional<move::SecureConnection> leaving;
     try {
-        post_done();
+        {
+            const std::lock_guard lock(mutex_);
+            if (!connection_) {
+                return;
+            }
+            post_done();
+            leaving.swap(connection_);
+        }
         ByteWriter out;
         out.put(FromReader::Leave);
-        connection_->post(out.view());
+        leaving->post(out.view());
         const Deadline deadline(lost_.empty() ? leave_timeout_s : 0);
-        flush(*connection_, deadline);
+        flush(*leaving, deadline);
         if (resumes()) {
-            hear_out(*connection_, deadline);
+            hear_out(*leaving, deadline);
         }
-    } catch (const Error&) {  // it is gone already
+    } catch (const Error&) {  // it is gone already, or does not listen
     }
-    connection_.reset();
 }
 
 }  // namespace fluvial::stage

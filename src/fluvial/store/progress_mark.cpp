@@ -5,25 +5,23 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string_view>
-#include <thread>
 
 #include <fcntl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 
 namespace fluvial::store {
 namespace {
 
 constexpr std::size_t digits = 20;  // of each of the two counts at the front
-constexpr std::chrono::milliseconds rest_max{1000};
-constexpr std::chrono::milliseconds nap{1};
+constexpr double rest_max_s = 1;
 
 std::string path_of_mark(const std::string& name) {
     return name.substr(0, name.find_last_not_of('/') + 1) + ".writing";
@@ -153,19 +151,11 @@ void ProgressMark::say(const std::string& what) const {
 
 /// Waits for followers that are reading what says what is in the files.
 void ProgressMark::rest() {
-    const auto end = std::chrono::steady_clock::now() + rest_max;
-    while (file_ >= 0) {
+    const auto may_go_on = [this] {
         struct flock lock = lock_of(1);
-        if (::fcntl(file_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) {
-            break;
-        }
-        if (rested_in_vain_ || std::chrono::steady_clock::now() > end) {
-            rested_in_vain_ = true;
-            return;
-        }
-        std::this_thread::sleep_for(nap);
-    }
-    rested_in_vain_ = false;
+        return file_ < 0 || ::fcntl(file_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK;
+    };
+    rested_in_vain_ = !came_in_time(may_go_on, Deadline(rested_in_vain_ ? 0 : rest_max_s));
 }
 
 void ProgressMark::let_go() {
@@ -205,9 +195,13 @@ WriterRests::WriterRests(const std::string& name)
     if (file_ < 0 || ::fcntl(file_, F_OFD_SETLK, &lock) != 0) {
         return;
     }
-    const auto end = std::chrono::steady_clock::now() + rest_max / 2;
-    while (!read_mark(file_).whole() && std::chrono::steady_clock::now() < end) {
-        std::this_thread::sleep_for(nap);
+    try {
+        // What would be served may take longer than the writer rests.
+        came_in_time([this] { return read_mark(file_).whole(); }, Deadline(rest_max_s / 2),
+                     Meanwhile::Nothing);
+    } catch (...) {
+        ::close(file_);
+        throw;
     }
 }
 
