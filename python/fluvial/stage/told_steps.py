@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .. import _core
+from ..describe.axis_labels import label_by_name
 from ..store.step_contents import Extent, Region, StepContents
 from .chunk_exchange import ChunkShares
 from .file_write_step import Put, varying
@@ -56,6 +57,10 @@ class ToldSteps:
                     "allowed: steps that end on all ranks"
                 )
         extents = merged(self._told_by)
+        own = label_by_name((name, found.shape, found.attrs) for name, found in extents.items())
+        for name, label in own.items():
+            attrs = {**extents[name].attrs, "axisLabels": [label]}
+            extents[name] = extents[name]._replace(attrs=attrs)
         coordinates = joined([piece for *_, (pieces, *_) in of_all for piece in pieces])
         varied = set().union(*(names for *_, (_, names, _) in of_all))
         regions: dict[str, list[Region]] = {name: [] for name in extents}

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from .. import _core
+from ..describe.axis_labels import axis_labels
 from .joined_coordinates import check_same, join
 
 Parts = Sequence[_core.FileDataset]
@@ -94,7 +95,8 @@ class CoordinateVariables:
     def of_dim(self, dataset: str, dim: str) -> xr.Variable | None:
         """Return the coordinate variable of a dataset's dimension, all of it; None without one."""
         found = self._find(dataset, dim)
-        if found is None or self._dims_of(found) != [dim]:
+        # What is called like the axis is its coordinate, also where nothing names its own axis.
+        if found is None or self._dims_of(found) not in ([dim], [""]):
             return None
         return self._read(found, dim)
 
@@ -130,7 +132,10 @@ class CoordinateVariables:
         """Return what a dataset calls its dimensions, whether it can be joined or not."""
         if name not in self._dims:
             first = self._first_of(name)
-            dimensions = first.dimensions or [""] * len(first.shape)
+            dimensions = first.dimensions
+            if not any(dimensions):
+                labels = axis_labels(len(first.shape), first.attributes)
+                dimensions = list(labels or [""] * len(first.shape))
             self._dims[name] = [dim.rpartition("/")[2] for dim in dimensions]
         return self._dims[name]
 

@@ -4,16 +4,23 @@
 #include <utility>
 #include <vector>
 
+#include "fluvial/describe/axis_labels.hpp"
 #include "fluvial/describe/group_attributes.hpp"
 
 namespace fluvial::scan {
 namespace {
 
-DatasetDescription described(const stage::StagedDataset& staged) {
-    const auto axes = static_cast<std::size_t>(staged.shape().size());
-    std::vector<std::string> dimensions(axes);
-    if (axes == 1 && !staged.attributes().contains("axisLabels")) {
-        dimensions[0] = staged.name().substr(staged.name().rfind('/') + 1);
+DatasetDescription described(const stage::StagedDataset& staged, const Attributes& of_step) {
+    const int axes = staged.shape().size();
+    std::vector<std::string> dimensions = axis_labels(axes, staged.attributes());
+    if (dimensions.empty()) {
+        dimensions = axis_labels(axes, of_step);
+    }
+    if (dimensions.empty()) {
+        dimensions.resize(static_cast<std::size_t>(axes));
+        if (axes == 1 && !staged.attributes().contains("axisLabels")) {
+            dimensions[0] = staged.name().substr(staged.name().rfind('/') + 1);
+        }
     }
     DatasetDescription described = staged.description();
     described.dimensions = std::move(dimensions);
@@ -22,8 +29,8 @@ DatasetDescription described(const stage::StagedDataset& staged) {
 
 class StagedInput final : public store::Dataset {
   public:
-    StagedInput(stage::StagedDataset staged, const std::string& step)
-        : Dataset(described(staged), store::ByLibrary{"a live step", {}}),
+    StagedInput(stage::StagedDataset staged, const std::string& step, const Attributes& of_step)
+        : Dataset(described(staged, of_step), store::ByLibrary{"a live step", {}}),
           staged_(std::move(staged)),
           bytes_(store::InputFile::without_bytes(step)) {}
 
@@ -57,7 +64,7 @@ class StagedFile final : public store::File {
     }
     const std::vector<std::string>& names() const override { return names_; }
     std::shared_ptr<const store::Dataset> dataset(const std::string& name) const override {
-        return std::make_shared<StagedInput>(step_.dataset(name), name_);
+        return std::make_shared<StagedInput>(step_.dataset(name), name_, attributes_);
     }
 
   private:

@@ -17,6 +17,12 @@ std::string group_of(const std::string& path) {
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
+/// Nothing says that it is along another dimension.
+bool is_along(const store::Dataset& coordinate, const std::string& dimension) {
+    const auto& names = coordinate.dimensions();
+    return names.empty() || names[0].empty() || names[0] == dimension;
+}
+
 }  // namespace
 
 /// In the variable's own group, or further out; none where there is none.
@@ -29,6 +35,7 @@ std::optional<std::string> Variable::coordinate_of(int axis) const {
         group = group_of(group);
         const std::string name = group.empty() ? dimension : group + "/" + dimension;
         if (std::find(names.begin(), names.end(), name) != names.end() &&
+            is_along(*files_->first().dataset(name), dimension) &&
             files_->first().dataset(name)->shape() == extent &&
             shape_of_all(files_->parts_of(name))[0] == joined_shape({parts_, {}})[axis]) {
             return name;

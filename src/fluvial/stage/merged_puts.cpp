@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/axis_labels.hpp"
 #include "fluvial/distribute/registry.hpp"
 #include "fluvial/distribute/strategy.hpp"
 
@@ -148,6 +149,7 @@ store::StepContents merged(const std::vector<RankPuts>& of_all) {
     for (const DatasetDescription& dataset : step.datasets) {
         check_whole(dataset);
     }
+    label_by_name(step.datasets);
     return step;
 }
 

@@ -10,6 +10,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/nearest_name.hpp"
+#include "fluvial/describe/axis_labels.hpp"
 #include "fluvial/describe/group_attributes.hpp"
 
 namespace fluvial::store {
@@ -52,26 +53,8 @@ std::optional<Numbers> numbers_of(const Attributes& attributes, const char* name
     return values.size() == count && finite ? std::optional(values) : std::nullopt;
 }
 
-/// A name for each axis, all of them different, as the attribute axisLabels or the description
-/// says.
-std::vector<std::string> said_labels(const DatasetDescription& dataset) {
-    const auto ndim = static_cast<std::size_t>(dataset.shape.size());
-    std::vector<std::string> labels = dataset.dimensions;
-    if (const auto found = dataset.attributes.find("axisLabels");
-        found != dataset.attributes.end()) {
-        if (const auto* one = std::get_if<std::string>(&found->second)) {
-            labels = {*one};
-        } else if (const auto* many = std::get_if<std::vector<std::string>>(&found->second)) {
-            labels = *many;
-        }
-    }
-    const std::set<std::string> different(labels.begin(), labels.end());
-    const bool good = labels.size() == ndim && different.size() == ndim && !different.contains("");
-    return good ? labels : std::vector<std::string>();
-}
-
 std::vector<std::string> labels_of(const DatasetDescription& dataset) {
-    std::vector<std::string> labels = said_labels(dataset);
+    std::vector<std::string> labels = axis_labels(dataset);
     if (labels.empty()) {
         const std::string last = dataset.name.substr(dataset.name.rfind('/') + 1);
         for (int axis = 0; axis < dataset.shape.size(); ++axis) {
