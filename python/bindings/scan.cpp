@@ -110,7 +110,7 @@ Predicate to_predicate(nb::handle where) {
 
 Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
                    std::vector<int> over, std::vector<int> backwards, nb::handle weights,
-                   nb::handle where, nb::handle groups) {
+                   nb::handle where, nb::handle groups, bool missing_is_nan) {
     Request request;
     for (const nb::handle input : inputs) {
         scan::Input& added = request.inputs.emplace_back();
@@ -130,6 +130,7 @@ Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
     for (const nb::handle predicate : where) {
         request.where.push_back(to_predicate(predicate));
     }
+    request.missing_is_nan = missing_is_nan;
     if (!groups.is_none()) {
         request.groups = {nb::cast<int>(groups[0]), nb::cast<std::vector<int>>(groups[1]),
                           nb::cast<int>(groups[2])};
@@ -286,7 +287,7 @@ void bind_scans(nb::module_& m) {
             "__init__",
             [](Described* self, nb::handle inputs, nb::handle entries, nb::handle selection,
                std::vector<int> over, std::vector<int> backwards, nb::handle weights,
-               nb::handle where, nb::handle groups, const std::string& mode,
+               nb::handle where, nb::handle groups, bool missing_is_nan, const std::string& mode,
                const std::string& shuffle, int threads, int aggregators, std::int64_t buffer_bytes,
                std::int64_t read_ahead_bytes, std::int64_t memory_bytes, bool reproducible,
                double stall_timeout) {
@@ -300,13 +301,14 @@ void bind_scans(nb::module_& m) {
                 options.memory_bytes = memory_bytes;
                 options.reproducible = reproducible;
                 options.stall_timeout_s = stall_timeout;
-                new (self) Described{to_request(inputs, entries, selection, std::move(over),
-                                                std::move(backwards), weights, where, groups),
-                                     options};
+                new (self) Described{
+                    to_request(inputs, entries, selection, std::move(over), std::move(backwards),
+                               weights, where, groups, missing_is_nan),
+                    options};
             },
             nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "backwards"_a,
-            "weights"_a, "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a,
-            "aggregators"_a, "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
+            "weights"_a, "where"_a, "groups"_a.none(), "missing_is_nan"_a, "mode"_a, "shuffle"_a,
+            "threads"_a, "aggregators"_a, "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
             "reproducible"_a, "stall_timeout"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`backwards`: axes along which the last of equal elements is the first. "

@@ -25,7 +25,7 @@ class NamedOperator(Builtin):
     @property
     def skipna(self) -> bool:
         """Whether NaN is passed over."""
-        return bool(self._made_of[1]["skipna"])
+        return bool(self._made_of[1].get("skipna", True))
 
     def with_skipna(self, skipna: bool) -> NamedOperator:
         """Return the same operator that passes over NaN, or lets it propagate."""

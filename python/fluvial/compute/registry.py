@@ -100,7 +100,7 @@ def resolve(spec: Spec, *, skipna: bool | None = None) -> Resolved:
         if match := re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", spec):
             return with_arguments(match[1], match[2], skipna)
         if spec in _BY_NAME:
-            return _BY_NAME[spec](**options)
+            return _BY_NAME[spec](**({} if spec == "count" else options))
         if spec in names():
             return NamedOperator(spec, options)  # of the registry, without a class here
         raise unknown_name(

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .apply import Apply
-from .distribution_operators import Quantile
+from .distribution_operators import Histogram, Histogram2D, Quantile
+from .named_operator import NamedOperator
 from .passes import Results
 from .registry import Resolved
 from .scalar_operators import Count
@@ -24,7 +25,8 @@ COUNT_OF = "fluvial: elements that count of input "
 def name_of_count(number: int, required: int) -> str:
     """Return the name of the count of an input, of which so many elements are required.
 
-    Ranks compare the names of entries, and so what they require. -1: all.
+    Ranks compare the names of entries, and so what they require. -1: all, of which a mask leaves
+    out some.
     """
     return f"{COUNT_OF}{number}, of which {required} are required"
 
@@ -45,6 +47,13 @@ def innermost(op: Resolved) -> Resolved:
 def is_count(op: Resolved) -> bool:
     """Tell whether an operator counts, which has a result of any number of elements."""
     return isinstance(innermost(op), Count)
+
+
+def propagates(op: Resolved) -> bool:
+    """Tell whether an operator was made to let NaN propagate; histograms count it apart."""
+    inner = innermost(op)
+    apart = isinstance(inner, Histogram | Histogram2D)
+    return isinstance(inner, NamedOperator) and not apart and not inner.skipna
 
 
 def without_too_few(

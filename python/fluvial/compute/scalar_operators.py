@@ -130,10 +130,12 @@ class Product(NamedOperator):
 class Count(NamedOperator):
     """Number of elements that the mask includes, int64; weights do not matter.
 
+    It counts what is there, also where `skipna=False` beside it lets NaN propagate in others.
+
     Parameters
     ----------
     skipna
-        Do not count NaN.
+        Do not count NaN, nor what attributes declare missing.
 
     Examples
     --------
@@ -144,6 +146,10 @@ class Count(NamedOperator):
 
     def __init__(self, *, skipna: bool = True) -> None:
         super().__init__("count", {"skipna": to_bool(skipna, "skipna")})
+
+    def with_skipna(self, skipna: bool) -> Count:
+        """Return the same: as in xarray, it has no meaning beside a count."""
+        return self
 
 
 class Located(NamedTuple):

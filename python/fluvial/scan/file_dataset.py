@@ -203,8 +203,9 @@ class FileDataset(
         selection
             What NumPy's basic indexing takes, as for a live stream's dataset.
         skipna
-            What is missing in the file never counts. None: operators given by name also pass over
-            NaN. False: what is missing, or masked, makes the result NaN, as in xarray.
+            None: what is missing in the file does not count, nor does NaN for operators that are
+            given by name. False: what is missing, or masked, is NaN and makes the result NaN, as
+            in xarray; "count" counts what is there all the same.
         min_count
             Fewer elements that count make the result NaN, as in xarray: 1 for a sum of nothing.
         weights, where

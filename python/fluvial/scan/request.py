@@ -14,7 +14,7 @@ from ..compute.apply import Apply
 from ..compute.arithmetic import Compared
 from ..compute.distribution_operators import TopK
 from ..compute.registry import Resolved, resolve
-from ..compute.required_counts import Entry, counts_of, innermost
+from ..compute.required_counts import Entry, counts_of, innermost, propagates
 from ..compute.scalar_operators import ArgMin
 from ..compute.specs import Specs, name_specs
 from ..describe.attributes import Attributes
@@ -38,6 +38,7 @@ class CoreRequest(TypedDict):
     weights: list[tuple[int, list[float]]]
     where: list[tuple[object, ...]]
     groups: tuple[int, list[int], int] | None
+    missing_is_nan: bool
 
 
 class Request(NamedTuple):
@@ -96,9 +97,9 @@ def describe(
     where = _conditions(files, view, names, datasets, whole)
     axes = [a for a, d in enumerate(view.dims) if d in reduced or d not in view.kept]
     may_miss = bool(where) or _has_empty_group(view)
-    missing = may_miss or any(decoding.drops_values for decoding in decodings)
     entries = [(key, o, inputs[key]) for key, o in operators.items()]
-    required = -1 if skipna is False and (missing or masked) else min_count
+    # What is missing becomes NaN, which operators let propagate; a mask in place is counted.
+    required = -1 if skipna is False and masked else min_count
     if required is not None:
         entries += counts_of(entries, required)
     for dataset, decoding in zip(datasets, decodings, strict=True):
@@ -126,24 +127,14 @@ def describe(
             view.groups.group.tolist(),
             max(1, view.groups.labels.size),
         ),
+        "missing_is_nan": skipna is False or any(map(propagates, operators.values())),
     }
     frame = _frame(files, view, names[0], reduced, name, operators)
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)
 
 
 def for_own_selections(request: Request, shuffle: str) -> None:
-    """Make a request fit for ranks that each select on their own; `shuffle` says what they get.
-
-    Raises
-    ------
-    InvalidArgument
-        A result of all ranks' parts together cannot tell whether an element is missing.
-    """
-    if shuffle == "to-one" and request.required == -1:
-        raise InvalidArgument(
-            "skipna=False of one result of parts that each rank selects: got elements that may be "
-            "missing; allowed: skipna=True, or shuffle='common' or 'to-all'"
-        )
+    """Make a request fit for ranks that each select on their own; `shuffle` says what they get."""
     if shuffle != "common" and request.view.groups is not None:
         # Whether a group is empty is another question on each rank.
         for parts, decoding in request.core["inputs"]:

@@ -55,9 +55,9 @@ def _stack(request: Request, groups: list[dict[str, np.ndarray]]) -> dict[str, n
 def _propagated(
     request: Request, results: dict[str, dict[str, np.ndarray]], key: str, group: int
 ) -> dict[str, np.ndarray]:
-    """Where too few elements counted, there is no result: xarray's skipna=False and min_count."""
+    """Where too few elements counted, there is no result: a mask without skipna, and min_count."""
     operator = request.operators[key]
-    if request.required is None or (request.required > 0 and is_count(operator)):
+    if request.required is None or is_count(operator):
         return results[key]
     view = request.view
     lengths: list[int] = [

@@ -106,6 +106,7 @@ void add_terms(const Request& request, const Options& options, const Plan& plan,
     }
     terms.add("the axes to reduce over", exact(std::span<const int>(plan.over)));
     compute::add_terms(request.entries, terms);
+    terms.add("whether missing elements make a result NaN", exact(request.missing_is_nan));
     const bool any_order = std::all_of(request.entries.begin(), request.entries.end(),
                                        [](const auto& entry) { return entry.op->any_order(); });
     terms.add("whether operators take pieces in any order", exact(any_order));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <span>
 
 #include "fluvial/compute/gather.hpp"
 #include "fluvial/describe/index_walk.hpp"
@@ -25,6 +27,35 @@ void for_each_outer(const ArrayView& view, int outer, Visit visit) {
         [&](Index at) { visit(view.data + at); }, view.strides);
 }
 
+template <class Real>
+std::vector<std::byte> bytes_of_nan(int count) {
+    const std::vector<Real> numbers(static_cast<std::size_t>(count),
+                                    std::numeric_limits<Real>::quiet_NaN());
+    const auto bytes = std::as_bytes(std::span(numbers));
+    return {bytes.begin(), bytes.end()};
+}
+
+/// An element of this dtype that is NaN; none for integers.
+std::vector<std::byte> nan_of(DType dtype) {
+    switch (dtype) {
+        case DType::Float16: {
+            constexpr std::uint16_t bits = 0x7e00;
+            const auto bytes = std::as_bytes(std::span(&bits, 1));
+            return {bytes.begin(), bytes.end()};
+        }
+        case DType::Float32:
+            return bytes_of_nan<float>(1);
+        case DType::Float64:
+            return bytes_of_nan<double>(1);
+        case DType::Complex64:
+            return bytes_of_nan<float>(2);
+        case DType::Complex128:
+            return bytes_of_nan<double>(2);
+        default:
+            return {};
+    }
+}
+
 }  // namespace
 
 Prepare::Prepare(const Request& request, const std::vector<OperatorSet>& sets)
@@ -45,6 +76,9 @@ Prepare::Prepare(const Request& request, const std::vector<OperatorSet>& sets)
         if (input.decoding.valid_max) {
             stage.missing.set_valid_max(input.decoding.valid_max->bytes);
         }
+        if (request.missing_is_nan) {
+            stage.nan = nan_of(stage.decoding.packed ? DType::Float64 : stage.stored);
+        }
         stages_.push_back(std::move(stage));
     }
     values_.resize(stages_.size());
@@ -64,11 +98,17 @@ void Prepare::run(std::span<const ArrayView> stored, const Region& where) {
         view.dtype = stage.stored;
         view = close_up(view, stage.closed_up);
         stage.masked = !stage.missing.empty() && holds_missing(stage, view);
-        const bool changes = stage.decoding.packed || (native && view.swapped);
+        const bool overwrites = !stage.nan.empty() && (stage.masked || native);
+        const bool changes = stage.decoding.packed || (native && view.swapped) || overwrites;
         values_[i] = stage.masked || changes ? decode(stage, view, changes) : view;
     }
     if (native) {
         ask_predicates(where);
+    }
+    for (Stage& stage : stages_) {
+        if (!stage.nan.empty() && (stage.masked || native)) {
+            make_nan(stage);
+        }
     }
     combine_masks(stored.front().extent);
 }
@@ -173,15 +213,32 @@ void Prepare::ask_predicates(const Region& where) {
     }
 }
 
+/// Of what has been decoded into its own memory.
+void Prepare::make_nan(Stage& stage) {
+    const std::size_t element = stage.nan.size();
+    const auto count = static_cast<std::size_t>(volume_of(values_.front().extent));
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool counts = (!stage.masked || stage.included[i] != 0) &&
+                            (request_.where.empty() || agreed_[i] != 0);
+        if (!counts) {
+            std::memcpy(stage.values.data() + i * element, stage.nan.data(), element);
+        }
+    }
+}
+
 void Prepare::combine_masks(const Coordinates& extent) {
     for (std::size_t set = 0; set < sets_.size(); ++set) {
         std::vector<const std::vector<std::uint8_t>*> sources;
-        if (!request_.where.empty()) {
+        const auto& inputs = sets_[set].inputs;
+        const auto is_masked = [&](int input) {
+            return stages_[static_cast<std::size_t>(input)].nan.empty();
+        };
+        if (!request_.where.empty() && std::any_of(inputs.begin(), inputs.end(), is_masked)) {
             sources.push_back(&agreed_);
         }
-        for (const int input : sets_[set].inputs) {
+        for (const int input : inputs) {
             const Stage& stage = stages_[static_cast<std::size_t>(input)];
-            if (stage.masked) {
+            if (stage.masked && is_masked(input)) {
                 sources.push_back(&stage.included);
             }
         }

@@ -39,7 +39,8 @@ class Prepare {
         compute::MissingValues missing;
         std::vector<std::byte> closed_up, values;
         std::vector<std::uint8_t> included;
-        bool masked = false;  ///< `included` says something of the box at hand
+        std::vector<std::byte> nan;  ///< what is missing becomes; empty: it is masked
+        bool masked = false;         ///< `included` says something of the box at hand
     };
 
     static ArrayView close_up(const ArrayView& view, std::vector<std::byte>& buffer);
@@ -49,6 +50,7 @@ class Prepare {
     bool holds_missing(const Stage& stage, const ArrayView& view);
     ArrayView decode(Stage& stage, const ArrayView& view, bool changes);
     void ask_predicates(const Region& where);
+    void make_nan(Stage& stage);
     void combine_masks(const Coordinates& extent);
 
     const Request& request_;

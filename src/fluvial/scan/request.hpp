@@ -77,6 +77,9 @@ struct Request : compute::Request {
     std::optional<Grouping> groups;
     /// Axes along which the caller counts from the end, where one of equal elements is chosen.
     std::vector<int> backwards;
+    /// Elements that are missing, or left out by `where`, are NaN, which operators may let
+    /// propagate, instead of being passed over: of all inputs that NaN fits into.
+    bool missing_is_nan = false;
 
     Request() = default;
     Request(std::vector<Input> of, std::optional<Selection> selected,

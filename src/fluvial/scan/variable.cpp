@@ -31,15 +31,6 @@ bool has_empty_group(const std::optional<Grouping>& groups) {
     return std::find(has.begin(), has.end(), false) != has.end();
 }
 
-/// What is missing is told by how many elements there are, which no rank knows of all together.
-void check_own_results(const Options& options) {
-    if (options.shuffle == Options::Shuffle::ToOne) {
-        throw InvalidArgument(Problem{"skipna=false of one result of parts that each rank selects",
-                                      "elements that may be missing",
-                                      "skipna=true, or Shuffle::Common or ToAll", ""});
-    }
-}
-
 /// Integers become float64, which has a value for nothing: as in xarray.
 void make_real(Input& input) {
     if (is_integer(input.decoding.decoded(input.parts.front()->dtype()))) {
@@ -289,6 +280,7 @@ Request Variable::request(const std::vector<Operation>& operations,
     request.weights = weights_;
     request.where = where_;
     request.groups = groups_;
+    request.missing_is_nan = !skipna;
     const bool some_left_out = !where_.empty() || has_empty_group(groups_);
     for (Input& input : request.inputs) {
         if (some_left_out || input.decoding.drops_values()) {
@@ -297,7 +289,9 @@ Request Variable::request(const std::vector<Operation>& operations,
     }
     for (const Operation& operation : operations) {
         compute::Options options = operation.options;
-        options.try_emplace("skipna", skipna);
+        if (operation.name != "count") {  // which counts what is there
+            options.try_emplace("skipna", skipna);
+        }
         request.entries.push_back(
             {operation.name,
              operation.made ? operation.made : compute::make_operator(operation.name, options),
@@ -314,19 +308,11 @@ PendingReduction Variable::start(const std::vector<Operation>& operations,
                                  const Options& options, bool skipna) const {
     Reduced reduced;
     Request wanted;
-    CompleteResults complete;
     const auto prepare = [&] {
         wanted = request(operations, over, skipna, reduced.warnings);
         if (options.shuffle != Options::Shuffle::Common && groups_) {
             // Whether a group is empty is another question on each rank.
             std::for_each(wanted.inputs.begin(), wanted.inputs.end(), make_real);
-        }
-        const bool may_miss =
-            std::any_of(wanted.inputs.begin(), wanted.inputs.end(),
-                        [](const Input& input) { return input.decoding.drops_values(); });
-        if (!skipna && (may_miss || !where_.empty())) {
-            check_own_results(options);
-            complete = CompleteResults(wanted);
         }
         keep_coordinates(over, reduced);
     };
@@ -337,12 +323,11 @@ PendingReduction Variable::start(const std::vector<Operation>& operations,
     }
     Scan scan(std::move(wanted), options, comm);
     scan.start();
-    return {std::move(scan), std::move(reduced), std::move(complete)};
+    return {std::move(scan), std::move(reduced)};
 }
 
 Reduced PendingReduction::wait() {
     Outcome outcome = scan_.wait();
-    complete_.apply(outcome.groups);
     reduced_.groups = std::move(outcome.groups);
     if (!reduced_.groups.empty()) {
         reduced_.results = reduced_.groups.front();

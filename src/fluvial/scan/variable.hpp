@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "fluvial/compute/registry.hpp"
-#include "fluvial/scan/complete_results.hpp"
 #include "fluvial/scan/scan.hpp"
 #include "fluvial/store/file_names.hpp"
 
@@ -62,11 +61,10 @@ class PendingReduction {
 
   private:
     friend class Variable;
-    PendingReduction(Scan scan, Reduced reduced, CompleteResults complete)
-        : scan_(std::move(scan)), reduced_(std::move(reduced)), complete_(std::move(complete)) {}
+    PendingReduction(Scan scan, Reduced reduced)
+        : scan_(std::move(scan)), reduced_(std::move(reduced)) {}
     Scan scan_;
     Reduced reduced_;
-    CompleteResults complete_;
 };
 
 /// A value: selecting returns another one and reads no data. Dimensions go by name, or by "0", "1"
@@ -122,11 +120,11 @@ class Variable {
     Variable raw() const;
 
     /// Operators by name over these dimensions (none: all of them). NaN and missing elements are
-    /// passed over; without `skipna` they make a result NaN (with Shuffle::ToOne that is refused).
-    /// Integers of which some may be missing are float64: look at a result's dtype. Several files
-    /// must store the variable alike and have the same coordinates, also along what is reduced;
-    /// else it is InvalidArgument. Collective over `comm` unless it is serial or options say
-    /// otherwise; blocking.
+    /// passed over; without `skipna` what is missing is NaN, and makes a result NaN, but for
+    /// counts. Integers of which some may be missing are float64: look at a result's dtype. Several
+    /// files must store the variable alike and have the same coordinates, also along what is
+    /// reduced; else it is InvalidArgument. Collective over `comm` unless it is serial or options
+    /// say otherwise; blocking.
     Reduced reduce(const std::vector<Operation>& operations,
                    const std::vector<std::string>& over = {}, const mpi::Comm& comm = {},
                    const Options& options = {}, bool skipna = true) const;
