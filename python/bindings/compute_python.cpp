@@ -3,6 +3,7 @@
 // without.
 #include <nanobind/stl/string.h>
 
+#include "array_function.hpp"
 #include "compute.hpp"
 #include "fluvial/base/terms.hpp"
 #include "fluvial/compute/apply.hpp"
@@ -150,13 +151,13 @@ class PythonOperator final : public compute::Operator {
 };
 
 /// The dtype that `function` gives for one element of each dtype.
-DType probe(const nb::object& function, std::span<const DType> dtypes) {
+DType probe(const ArrayFunction& function, std::span<const DType> dtypes) {
     const auto numpy = nb::module_::import_("numpy");
     nb::list ones;
     for (const DType dtype : dtypes) {
         ones.append(numpy.attr("ones")(1, std::string(name_of(dtype))));
     }
-    return from_numpy(function(*nb::tuple(ones))).dtype;
+    return from_numpy(function(ones, {1})).dtype;
 }
 
 }  // namespace
@@ -192,13 +193,14 @@ compute::OperatorPtr python_operator(nb::object object) {
 
 compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs,
                                   nb::object dtype, const std::string& declared) {
-    const auto shared = share(std::move(function));
-    const auto evaluate = [shared](std::span<const ArrayView> views, const MutableArrayView& out) {
+    const ArrayFunction applied(std::move(function), ArrayFunction::Returns::Numbers,
+                                "the function of Apply", declared);
+    const auto evaluate = [applied](std::span<const ArrayView> views, const MutableArrayView& out) {
         const nb::gil_scoped_acquire gil;
         LentArrays arrays(views);
         {
             const auto numpy = nb::module_::import_("numpy");
-            const nb::object value = (*shared)(*nb::tuple(arrays.list()));
+            const nb::object value = applied(arrays.list(), out.extent);
             const nb::object wanted = numpy.attr("asarray")(value, std::string(name_of(out.dtype)));
             const nb::object full = numpy.attr("broadcast_to")(wanted, to_tuple(out.extent));
             const BorrowedArray borrowed(full);
@@ -211,12 +213,12 @@ compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, 
         fixed = dtype_from_name(
             nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name")));
     }
-    const auto rule = [shared, fixed](std::span<const DType> dtypes) {
+    const auto rule = [applied, fixed](std::span<const DType> dtypes) {
         if (fixed) {
             return *fixed;
         }
         const nb::gil_scoped_acquire gil;
-        return probe(*shared, dtypes);
+        return probe(applied, dtypes);
     };
     constexpr Index block_elements =
         65536;  // a NumPy call costs about as much as a thousand elements

@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "array_function.hpp"
 #include "compute.hpp"
 #include "compute_pieces.hpp"
 #include "fluvial/scan/staged_file.hpp"
@@ -70,12 +71,13 @@ Options::Shuffle to_shuffle(const std::string& name) {
 /// A Python function of the inputs with these numbers, which returns an array of bool.
 Predicate python_predicate(nb::object function, std::vector<int> numbers) {
     std::string declared = declared_by(function);
+    const ArrayFunction condition(std::move(function), ArrayFunction::Returns::Bool,
+                                  "the condition", declared);
     for (const int number : numbers) {
         declared += text(number == numbers.front() ? " of inputs " : ", ", number);
     }
-    const auto shared = share(std::move(function));
-    auto holds = [shared, numbers](std::span<const ArrayView> inputs, const Region& where,
-                                   std::span<std::uint8_t> mask) {
+    auto holds = [condition, numbers](std::span<const ArrayView> inputs, const Region& where,
+                                      std::span<std::uint8_t> mask) {
         std::vector<ArrayView> wanted;
         for (const int number : numbers) {
             wanted.push_back(inputs[static_cast<std::size_t>(number)]);
@@ -84,16 +86,15 @@ Predicate python_predicate(nb::object function, std::vector<int> numbers) {
         LentArrays arrays(wanted);
         {
             const auto numpy = nb::module_::import_("numpy");
-            const nb::object holds = (*shared)(*nb::tuple(arrays.list()));
             const nb::object full = numpy.attr("ascontiguousarray")(numpy.attr("broadcast_to")(
-                numpy.attr("asarray")(holds, "bool"), to_tuple(where.extent)));
+                condition(arrays.list(), where.extent), to_tuple(where.extent)));
             const BorrowedArray borrowed(full);
             const auto* const said = reinterpret_cast<const std::uint8_t*>(borrowed.view().data);
             for (std::size_t i = 0; i < mask.size(); ++i) {
                 mask[i] &= said[i];
             }
         }
-        arrays.check_returned("the predicate");
+        arrays.check_returned("the condition");
     };
     return {std::move(holds), std::move(declared)};
 }

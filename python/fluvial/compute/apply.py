@@ -41,7 +41,8 @@ class Apply(Builtin):
     Parameters
     ----------
     function
-        Takes NumPy arrays (read-only, lent for the call) and returns one of the same shape.
+        Takes NumPy arrays (read-only, lent for the call) and returns numbers of the same shape, or
+        one number for all elements.
     op
         A name or an operator with one input.
     inputs
@@ -55,7 +56,8 @@ class Apply(Builtin):
     Raises
     ------
     InvalidArgument
-        The number of parameters cannot be told, or the function kept an array.
+        The number of parameters cannot be told, or the function kept an array, or returned no
+        numbers or another shape.
 
     Examples
     --------
