@@ -9,14 +9,14 @@ from fluvial.route import timed_transfers
 
 
 class Clock:
-    """Goes on when somebody sleeps."""
+    """Goes on when somebody waits."""
 
     now = 0.0
 
     def perf_counter(self):
         return self.now
 
-    def sleep(self, seconds):
+    def serve(self, seconds):
         self.now += 0.5
 
 
@@ -53,6 +53,7 @@ class OtherRanks:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timed_transfers, "time", clock)
+    monkeypatch.setattr(timed_transfers, "serve", clock.serve)
     return clock
 
 
