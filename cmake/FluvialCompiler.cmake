@@ -21,8 +21,7 @@ if(FLUVIAL_SANITIZE)
     endif()
 endif()
 
-# With CMAKE_UNITY_BUILD: up to eight sources of a floor are compiled as one, which takes less than half of the
-# time. Each build has the same groups, so that ccache has those of another one.
+# With CMAKE_UNITY_BUILD: up to eight sources of a floor are compiled as one, which takes about half of the time. Each build has the same groups, so that ccache has those of another one.
 function(fluvial_group_sources target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
     get_target_property(sources ${target} SOURCES)

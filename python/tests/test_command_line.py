@@ -169,6 +169,7 @@ def test_version_and_help(call):
         (["reduce", "{}", "u", "--op", "add"], "got 'add'; allowed: 'sum'"),
         (["reduce", "{}", "u", "--op", "quantile(x)"], r"got 'quantile\(x\)'"),
         (["reduce", "{}", "u", "--op", "histogram"], "no such operator: got 'histogram'"),
+        (["reduce", "{}", "u", "--op", "meen"], "Did you mean 'mean'"),
         (["reduce", "{}", "u", "--op", "a"], r" 'std',.* 'top_k',.* 'std\(1\)', 'variance\(1\)'$"),
         (["reduce", "{}", "u", "--op", "histogram(10:0:5)"], r"got 'histogram\(10:0:5\)'.*first"),
         (["reduce", "{}", "u", "--aggregators", 99999999999], "allowed: 0 to 2147483647"),

@@ -39,17 +39,17 @@ def test_further_inputs_fit_by_name():
     assert float(fl.reduce(apart, [LABELLED, turned])) == float((LABELLED - turned).max()) == 4
     with pytest.raises(fl.InvalidArgument, match="the arrays differ in dimensions: got 'b', 'c'"):
         fl.reduce(apart, [LABELLED, turned.rename(a="c")])
-    with pytest.raises(fl.InvalidArgument, match="a further array have other coordinates"):
+    with pytest.raises(fl.InvalidArgument, match="other coordinates along 'a' in a further array"):
         fl.reduce(apart, [LABELLED, turned.assign_coords(a=[7, 8, 9])])
 
 
 @pytest.mark.parametrize("name", ["weights", "mask"])
 def test_labels_that_do_not_fit(name):
     other = xr.DataArray([1.0, 0.0, 0.0], dims="c")
-    with pytest.raises(fl.InvalidArgument, match=f"{name} have a dimension of their own: got 'c'"):
+    with pytest.raises(fl.InvalidArgument, match=f"beside {name}: got 'c'; allowed: 'a', 'b'"):
         fl.reduce("mean", LABELLED, **{name: other})
     moved = other.rename(c="a").assign_coords(a=[2, 3, 4])
-    with pytest.raises(fl.InvalidArgument, match=f"{name} have other coordinates along 'a'"):
+    with pytest.raises(fl.InvalidArgument, match=f"other coordinates along 'a' in {name}"):
         fl.reduce("mean", LABELLED, **{name: moved})
 
 
@@ -126,8 +126,32 @@ def test_datasets_pair_by_position_only_where_their_dimensions_are_alike(tmp_pat
             lambda: dataset.x.fluvial.where("y > 6").mean(),
         ]
         for call in wrong:
-            with pytest.raises(fl.InvalidArgument, match="'y' has other dimensions than 'x'"):
+            with pytest.raises(
+                fl.InvalidArgument,
+                match="differ in their dimensions: got 'y' with 'b' as axis 0; allowed: 'a'",
+            ):
                 call()
         assert float(x.where("x > 6").mean()) == 7.5
-    with live(tmp_path) as step, pytest.raises(fl.InvalidArgument, match="other dimensions than"):
+    with (
+        live(tmp_path) as step,
+        pytest.raises(fl.InvalidArgument, match="differ in their dimensions"),
+    ):
         step["square"].where("turned > 6").mean()
+
+
+def test_what_is_no_bool_is_no_option(tmp_path):
+    wrong = [
+        lambda: fl.reduce("mean", A, skipna="no"),
+        lambda: fl.ops.Median(exact="yes"),
+        lambda: fl.ops.TopK(2, largest=1),
+    ]
+    with live(tmp_path) as step:
+        data = step["labelled"]
+        assert data.sizes == {"a": 2, "b": 3}
+        wrong += [
+            lambda: data.reduce("mean", local="no"),
+            lambda: data.isel(a=0).mean(keep_attrs="x"),
+        ]
+        for call in wrong:
+            with pytest.raises(fl.WrongType, match="allowed: True or False"):
+                call()

@@ -82,8 +82,8 @@ def spread(
         return np.broadcast_to(values, shape)
     except ValueError:
         raise InvalidArgument(
-            f"{what} do not fit the arrays: got shape {values.shape}; allowed: what broadcasts to "
-            f"{shape}. Add axes with numpy.newaxis."
+            f"the shape of {what} does not fit the arrays: got {values.shape}; allowed: what "
+            f"broadcasts to {shape}. Add axes with numpy.newaxis."
         ) from None
 
 
@@ -108,7 +108,7 @@ def _in_order(values: np.ndarray, labelled: xr.DataArray, what: str, labels: Lab
     unknown = [dim for dim in labelled.dims if dim not in labels.dims]
     if unknown:
         raise InvalidArgument(
-            f"{what} have a dimension of their own: got {_names(unknown)}; allowed: "
+            f"no such dimension beside {what}: got {_names(unknown)}; allowed: "
             f"{_names(labels.dims)}. Select or reduce it first."
         )
     _check_coordinates(labelled, what, labels)
@@ -122,7 +122,7 @@ def _check_coordinates(labelled: xr.DataArray, what: str, labels: Labels) -> Non
         own = labels.indexes.get(dim)
         if own is not None and not own.equals(index):
             raise InvalidArgument(
-                f"{what} have other coordinates along '{dim}': got {shown(index.tolist())}; "
+                f"other coordinates along '{dim}' in {what}: got {shown(index.tolist())}; "
                 f"allowed: {shown(own.tolist())}. Align them first: xarray.align."
             )
 

@@ -82,7 +82,6 @@ def describe(
             "among them. Leave `over` out to reduce over the grouped axis alone."
         )
     datasets = list(dict.fromkeys([*names, *_compared(files, view, names)]))
-    _check_dimensions(files, view, datasets)
     operators = operators_of(op, skipna)
     if (arithmetic := view.arithmetic) is not None:
         said = {"name": str(arithmetic), "version": "1"}
@@ -227,23 +226,6 @@ def _compared(files: JoinedFiles, view: View, names: Sequence[str]) -> list[str]
             predicate.check_exact(files.decoded_dtype(name, view.decode))
             found.append(name)
     return found
-
-
-def _check_dimensions(files: JoinedFiles, view: View, datasets: Sequence[str]) -> None:
-    """Refuse datasets with other dimensions, or in another order: elements pair by position."""
-    first, *others = datasets
-    for other in others:
-        shape = files.shape_of(other)
-        if shape != view.shape:
-            continue  # which the scan refuses
-        dims = View.whole(files.dims_of(other), shape, view.decode).dims
-        named = zip(files.dims_of(other), files.dims_of(first), strict=True)
-        if dims != view.dims and all(own and said for own, said in named):
-            raise InvalidArgument(
-                f"'{other}' has other dimensions than '{first}': got ({', '.join(dims)}); allowed: "
-                f"({', '.join(view.dims)}). Elements are paired by position: read one of them, and "
-                "transpose it."
-            )
 
 
 def _has_empty_group(view: View) -> bool:

@@ -15,7 +15,6 @@ from .. import _core
 from .._core import WrongType
 from ..base.arguments import as_array
 from ..base.html_table import html_table
-from ..compute.arithmetic import LazyOperators, is_labelled, is_number, refuse_dataset
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
@@ -23,8 +22,6 @@ from ..describe.attributes import Attributes, AttributeValue
 from ..describe.axis_labels import axis_labels
 from ..describe.records import unit_of
 from ..describe.selection import (
-    Indexers,
-    Method,
     Over,
     Selection,
     one_of,
@@ -36,11 +33,12 @@ from ..describe.storage_attributes import says_decoding
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
-from .lazy_dataset import LazyComparison, LazyDataset, LazyGroups, Pending
+from .by_name import ByName
+from .lazy_dataset import LazyDataset
 from .step_views import Masking, Read, Step, Weighting, to_views
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 
 class Chunk(NamedTuple):
@@ -56,7 +54,7 @@ class Chunk(NamedTuple):
     """That it lies on."""
 
 
-class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
+class Dataset(Reductions[Reduced], ByName):
     """An n-d array of a step, spread over chunks. Usable until the step ends.
 
     It speaks the language of `FileDataset`: what selects, masks, weights and computes returns a
@@ -119,48 +117,6 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
         return [
             Chunk(offset, extent, rank, host_of(rank)) for offset, extent, rank in self._core.chunks
         ]
-
-    @property
-    def coords(self) -> xr.Coordinates:
-        """Coordinates: those of a regular grid of openPMD, or 1-D datasets called as the axes."""
-        return self._lazily().coords
-
-    def sel(
-        self,
-        indexers: Indexers | None = None,
-        method: Method | None = None,
-        tolerance: object = None,
-        **labels: object,
-    ) -> LazyDataset:
-        """Select by coordinates, as `FileDataset.sel`."""
-        return self._lazily().sel(indexers, method, tolerance, **labels)
-
-    def isel(self, indexers: Indexers | None = None, **numbers: object) -> LazyDataset:
-        """Select by position, as `FileDataset.isel`."""
-        return self._lazily().isel(indexers, **numbers)
-
-    def where(self, condition: object) -> LazyDataset:
-        """Let only elements count for which a condition holds, as `FileDataset.where`."""
-        return self._lazily().where(condition)
-
-    def weighted(self, weights: Weighting) -> LazyDataset:
-        """Give elements weights along axes, as `FileDataset.weighted`."""
-        return self._lazily().weighted(weights)
-
-    def groupby(self, key: str) -> LazyGroups:
-        """Group one axis by a coordinate, as `FileDataset.groupby`."""
-        return self._lazily().groupby(key)
-
-    def resample(self, **period: str) -> LazyGroups:
-        """Group one axis of times by periods, as `FileDataset.resample`."""
-        return self._lazily().resample(**period)
-
-    def start(self, op: Specs, over: Over | None = None, **options: object) -> Pending:
-        """Start a reduction and return at once, as `FileDataset.start`. Collective.
-
-        The step must not end before `wait` has returned.
-        """
-        return self._lazily().start(op, over, **options)
 
     def load(self) -> Read:
         """Read everything, as `read`."""
@@ -355,11 +311,6 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
         """The same in SI units: times openPMD's attribute `unitSI`, where it has one."""
         return self._lazily() * unit_of(self._said, self.name)
 
-    @property
-    def variable(self) -> xr.Variable:
-        """All elements; xarray asks for it where its arrays are computed with a dataset."""
-        return self._lazily().variable
-
     def _lazily(self) -> LazyDataset:
         return to_views(self._step).dataset(self.name)
 
@@ -369,24 +320,6 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
             return self._lazily()
         views = self._step.views if self.has_names else None
         return None if views is None else views.dataset(self.name)
-
-    def _after(
-        self, sign: str, number: object, before: bool = False
-    ) -> LazyDataset | np.ndarray | xr.DataArray:
-        if not (is_number(number) or isinstance(number, np.ndarray) or is_labelled(number)):
-            refuse_dataset(sign, number)
-            return NotImplemented
-        return self._lazily()._after(sign, number, before)
-
-    def _absolute(self) -> LazyDataset:
-        return self._lazily()._absolute()
-
-    def _comparison(self, sign: str, bound: object) -> LazyComparison | np.ndarray | xr.DataArray:
-        if not (is_number(bound) or isinstance(bound, np.ndarray) or is_labelled(bound)):
-            if sign not in ("==", "!="):
-                refuse_dataset(sign, bound)
-            return NotImplemented
-        return self._lazily()._comparison(sign, bound)
 
     def __copy__(self) -> Self:
         return self

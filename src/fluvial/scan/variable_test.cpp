@@ -210,6 +210,23 @@ TEST_CASE("conditions on another variable, and functions of several") {
                          doctest::Contains("Give them to the first variable"), InvalidArgument);
 }
 
+TEST_CASE("variables are paired by position, so their dimensions are the same in the same order") {
+    ClassicFixture square;
+    square.version = 5;
+    square.dimensions = {{"a", 3}, {"b", 3}};
+    square.variables = {{"x", {0, 1}, ClassicType::Double}, {"y", {1, 0}, ClassicType::Double}};
+    const ScratchFile file(square.build());
+    const Variable x = Variable::open({file.path()}, "x"), y = Variable::open({file.path()}, "y");
+    const auto product = compute::make_apply<double, 2>([](double a, double b) { return a * b; },
+                                                        compute::make_operator("max"));
+    const doctest::Contains differ(
+        "differ in their dimensions: got 'y' with 'b' as axis 0; allowed: 'a' as of 'x'");
+    CHECK_THROWS_WITH_AS(x.where(y, Comparison::Greater, 6).reduce({"mean"}), differ,
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(x.with(y).reduce({{"product", product}}), differ, InvalidArgument);
+    CHECK_NOTHROW(x.where(x, Comparison::Greater, 6).reduce({"mean"}));
+}
+
 TEST_CASE("options of operators, and reductions that are waited for later") {
     const ScratchFile file(plane().build());
     const Variable u = Variable::open({file.path()}, "u");
