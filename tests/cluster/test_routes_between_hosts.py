@@ -17,6 +17,7 @@ from harness.fabric import Fabric
 import fluvial as fl
 
 _PACE = 12.5e6  # bytes per second of a cable: 100 Mbit/s
+_CALM = _PACE / 8  # so slow that no proxy has to wait for a core for as long as a part takes
 _LONG = 10_000_000  # bytes
 TORUS = f"torus:3x3,bandwidth={_PACE}"
 
@@ -63,13 +64,13 @@ def expected(flows, sizes, ranks):
 @scenario("job on 6 ranks of hosts 1-6", job=move)
 def test_five_paths_of_a_mesh(jobs):
     """Every cable of the plan carries a part, by way of each of the four other hosts."""
-    topology, size = mesh(jobs), 2_000_000
+    topology, size = mesh(jobs, _CALM), 2_000_000
     fabric = cables(jobs, topology)
     jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[size], paths=5, window=16384)
     assert jobs.finish()["job"] == expected([(0, 1)], [size], 6)
     first = [fabric.carried(0, other) for other in range(1, 6)]
     last = [fabric.carried(other, 1) for other in (0, 2, 3, 4, 5)]
-    assert min(first + last) > size // 16  # fewer where proxies have to wait for a core
+    assert min(first + last) > size // 20  # a fifth, less what others did while it had no core
     assert max(first + last) < size // 2
     assert sum(first) < size * 1.2
 
@@ -90,21 +91,21 @@ def test_flows_that_cross_on_a_torus(jobs):
 @scenario("job on 9 ranks of hosts 1-9", job=move)
 def test_four_paths_of_a_torus(jobs):
     """Between neighbours of a torus: a cable from one to the other, and three ways around."""
-    fabric, size = cables(jobs, TORUS), 2_000_000
-    jobs.start("job", topology=TORUS, flows=[(0, 1)], sizes=[size], paths=4, window=16384)
+    torus = f"torus:3x3,bandwidth={_CALM}"
+    fabric, size = cables(jobs, torus), 2_000_000
+    jobs.start("job", topology=torus, flows=[(0, 1)], sizes=[size], paths=4, window=16384)
     assert jobs.finish()["job"] == expected([(0, 1)], [size], 9)
     parts = [fabric.carried(0, other) for other in (1, 2, 3, 6)]
-    assert min(parts) > size // 16  # fewer where proxies have to wait for a core
+    assert min(parts) > size // 16  # a quarter, less what others did while it had no core
     assert sum(parts) < size * 1.2
 
 
 @scenario("job on 4 ranks of hosts 1-4", job=move)
 def test_a_slow_cable_carries_less(jobs):
     """And the flow is whole, though the plan took the cable for one like the others."""
-    pace = _PACE / 8  # so slow that no other cable has to wait for a core for as long
-    topology, size = mesh(jobs, pace), 2_000_000
+    topology, size = mesh(jobs, _CALM), 2_000_000
     fabric = cables(jobs, topology)
-    fabric.set_bandwidth(0, 2, pace / 8)
+    fabric.set_bandwidth(0, 2, _CALM / 8)
     jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[size], paths=3, window=16384)
     assert jobs.finish()["job"] == expected([(0, 1)], [size], 4)
     direct, slow, other = (fabric.carried(0, host) for host in (1, 2, 3))
