@@ -75,6 +75,7 @@ struct Contents {
     std::vector<store::Dimension> dimensions;
     std::map<std::string, Attributes> groups;
     std::map<std::string, Unreadable> unreadable;
+    std::map<std::string, std::string> left_out;  ///< why what else is there is no dataset
 };
 
 class LibraryFile final : public store::File {
@@ -102,6 +103,9 @@ class LibraryFile final : public store::File {
     }
     const std::vector<std::string>& names() const override { return names_; }
     const std::map<std::string, std::string>& unreadable() const override { return reasons_; }
+    const std::map<std::string, std::string>& left_out() const override {
+        return contents_.left_out;
+    }
     const std::vector<std::string>& groups() const override { return groups_; }
     Attributes group_attributes(const std::string& group) const override {
         const auto found = contents_.groups.find(group);
@@ -113,6 +117,9 @@ class LibraryFile final : public store::File {
     std::shared_ptr<const store::Dataset> dataset(const std::string& name) const override {
         if (const auto found = datasets_.find(name); found != datasets_.end()) {
             return found->second;
+        }
+        if (const auto found = contents_.left_out.find(name); found != contents_.left_out.end()) {
+            store::throw_unusable_dataset(*this, name, found->second);
         }
         const auto unreadable = contents_.unreadable.find(name);
         if (unreadable == contents_.unreadable.end()) {
@@ -179,7 +186,7 @@ void bind_library_file(nanobind::module_& m) {
         "file_by_library",
         [](const std::string& path, const std::string& format, nb::handle attributes,
            nb::handle dimensions, nb::handle groups, nb::handle datasets, nb::object read,
-           nb::handle unreadable) {
+           nb::handle unreadable, nb::handle left_out) {
             Contents contents{
                 path,
                 format,
@@ -187,7 +194,9 @@ void bind_library_file(nanobind::module_& m) {
                 to_dimensions(dimensions),
                 to<std::map<std::string, fluvial::Attributes>>(groups, "groups",
                                                                "a dict of paths to attributes"),
-                to_unreadable(unreadable)};
+                to_unreadable(unreadable),
+                to<std::map<std::string, std::string>>(left_out, "left_out",
+                                                       "a dict of names to reasons")};
             const Reader reader = share(std::move(read));
             std::vector<std::shared_ptr<const fluvial::store::Dataset>> found;
             for (const nb::handle stated : datasets) {
@@ -198,11 +207,12 @@ void bind_library_file(nanobind::module_& m) {
                     std::make_shared<LibraryFile>(std::move(contents), std::move(found))));
         },
         "path"_a, "format"_a, "attributes"_a, "dimensions"_a, "groups"_a, "datasets"_a, "read"_a,
-        "unreadable"_a = nb::tuple(),
+        "unreadable"_a, "left_out"_a,
         "A file that a Python library reads. `dimensions`: (name, length, unlimited). `groups`: "
         "attributes by path. `datasets`: (name, dtype, shape, dimensions, attributes, extents that "
         "are best read together or ()). `read`: called with a name, start and count, from any "
         "thread; returns an array of that dtype. `unreadable`: (name, why, what is allowed, "
         "remedy, "
-        "whether it is damaged) of datasets that cannot be opened. Local.");
+        "whether it is damaged) of datasets that cannot be opened. `left_out`: why what else is "
+        "there is no dataset, by name. Local.");
 }

@@ -139,6 +139,8 @@ void bind_file(nb::module_& m) {
         .def_prop_ro("names", &File::names)
         .def_prop_ro("unreadable", &File::unreadable,
                      "Why datasets cannot be opened, by name: those that are damaged.")
+        .def_prop_ro("left_out", &File::left_out,
+                     "Why what else is stored is no dataset, by name: text, compound types.")
         .def_prop_ro("groups", &File::groups, "Paths of the groups below the root.")
         .def_prop_ro("grows", &File::grows,
                      "Whether a program was writing it when it was opened, for others to read.")

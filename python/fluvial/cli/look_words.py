@@ -64,6 +64,7 @@ def _ls(
     """
     from .looks import looking_at
     from .series_tables import dataset_rows, statistic_rows
+    from .tables import left_out_lines
 
     if not long and (steps is not None or count is not None):
         option = "--count" if steps is None else "--steps"
@@ -73,6 +74,9 @@ def _ls(
             print_as(statistic_rows(look, datasets or [], steps, count), name, format)
         else:
             print_as(dataset_rows(look, datasets or []), name, format)
+            if format is Format.table and not datasets and is_first():
+                for line in left_out_lines(look.left_out):
+                    say(line, "yellow")
 
 
 def _dump(

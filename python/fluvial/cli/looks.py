@@ -33,6 +33,13 @@ class Look:
         self.live = live
         """Whether it is a stream: then there is the newest step alone."""
 
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why what else is stored in a file is no dataset, by name; of a stream nothing."""
+        from ..scan.file import File
+
+        return self.series.left_out if isinstance(self.series, File) else {}
+
     def step(self, number: int | None) -> Step:
         """Return one step: of files by number, or their first; of a stream the newest.
 

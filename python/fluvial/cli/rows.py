@@ -85,6 +85,7 @@ def describe_file(file: File) -> Described:
         "dimensions": file.dims,
         "attributes": {key: attribute(value) for key, value in file.attrs.items()},
         "datasets": datasets,
+        "left_out": file.left_out,
     }
 
 

@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..scan.described_dataset import Layout
 
 Plain = None | bool | int | float | str | list["Plain"]
@@ -145,6 +147,8 @@ def print_file(described: Described, with_attributes: bool) -> None:
     console.print(table)
     for dataset in broken:
         console.print(Text(f"{dataset['name']}: {dataset['error']}"), soft_wrap=True)
+    for line in left_out_lines(described.get("left_out", {})):
+        console.print(Text(line), soft_wrap=True)
     if with_attributes:
         for owner, attrs in [
             ("", described["attributes"]),
@@ -152,6 +156,15 @@ def print_file(described: Described, with_attributes: bool) -> None:
         ]:
             for key, value in attrs.items():
                 console.print(Text(f"{owner}:{key} = {value!r}"), soft_wrap=True)
+
+
+def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
+    """Return a line for each thing in a file that is no dataset, with the reason.
+
+    >>> left_out_lines({"names": "text"})
+    ['names is left out: text']
+    """
+    return [f"{name} is left out: {why}" for name, why in left_out.items()]
 
 
 def _of_series(described: Described) -> list[str]:

@@ -154,6 +154,14 @@ class File(SeriesInFiles, JointReductions):
         return self._files.unreadable
 
     @property
+    def left_out(self) -> dict[str, str]:
+        """Why what else is stored in the (first) file is no dataset: text, compound types.
+
+        By name. Such a name is not among the names, and asking for it raises this, too.
+        """
+        return self._files.left_out
+
+    @property
     def attrs(self) -> Attributes:
         """Attributes of the (first) file."""
         return self._files.attrs
@@ -211,13 +219,16 @@ class File(SeriesInFiles, JointReductions):
         names = [
             f"{name} (cannot be opened)" if name in broken else name for name in self._files.names
         ]
+        names += [f"{name} (left out: {why})" for name, why in self.left_out.items()]
         return f"<fluvial.File {self.path!r}{more}, {self.format}: {', '.join(names)}>"
 
     def _repr_html_(self) -> str:
         if self._files.closed:
             return html_table(repr(self), (), ())
         columns = ("dataset", "dtype", "dimensions", "units", "long name")
-        return html_table(f"{self.path}, {self.format}", columns, map(self._described, self.names))
+        rows = [self._described(name) for name in self.names]
+        rows += [(name, f"left out: {why}") for name, why in self.left_out.items()]
+        return html_table(f"{self.path}, {self.format}", columns, rows)
 
     def _described(self, name: str) -> tuple[str, ...]:
         if name in self._files.unreadable:

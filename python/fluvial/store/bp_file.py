@@ -74,6 +74,7 @@ class _Reader:
 
         self.path = path
         self._lock = threading.Lock()
+        self.left_out: dict[str, str] = {}
         try:
             index = read_index(path)
             self._file = adios2.FileReader(path)
@@ -114,6 +115,11 @@ class _Reader:
                 shapes = tuple(tuple(variable.shape(step)) for step in range(variable.steps()))
                 dtype = _DTYPES[variable.type()]
                 found[name.lstrip("/")] = _Variable(name, dtype, shapes, kind == "GlobalValue")
+            elif not name.startswith(_OF_LIBRARY):
+                of_text = variable.type() == "string"
+                self.left_out[name.lstrip("/")] = (
+                    "text" if of_text else f"{kind} of {variable.type()}"
+                )
         return found
 
     def _written_last(self) -> dict[int, int]:
@@ -284,7 +290,9 @@ def _contents(
             groups[owner] = attrs
     attrs = attributes.by_owner.get("", {})
     in_order = dict(sorted(groups.items()))
-    return LibraryContents(reader.path, FORMAT, attrs, in_order, datasets, STEP)
+    return LibraryContents(
+        reader.path, FORMAT, attrs, in_order, datasets, STEP, left_out=reader.left_out
+    )
 
 
 def _described(

@@ -64,6 +64,8 @@ class LibraryContents(NamedTuple):
     """The dimension that has a record for each step."""
     unreadable: Mapping[str, Unreadable] = MappingProxyType({})
     """Arrays that the library cannot open, by name."""
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """Why what else is there is no dataset, by name; of `datasets` the dtype says it."""
 
 
 def file_by_library(contents: LibraryContents, read: Read) -> _core.File:
@@ -91,6 +93,7 @@ def file_by_library(contents: LibraryContents, read: Read) -> _core.File:
         [(d.name, d.dtype, d.shape, [*d.dims], simple(d.attrs), d.granule) for d in known],
         checked,
         [(name, *unreadable) for name, unreadable in contents.unreadable.items()],
+        {**contents.left_out, **{d.name: f"dtype {d.dtype}" for d in contents.datasets if d not in known}},
     )
 
 

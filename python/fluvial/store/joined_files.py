@@ -114,6 +114,11 @@ class JoinedFiles:
         }
 
     @property
+    def left_out(self) -> dict[str, str]:
+        """Why what else is stored in the (first) file is no dataset, by name."""
+        return dict(self._open()[0].left_out)
+
+    @property
     def attrs(self) -> Attributes:
         """Attributes of the (first) file."""
         return Attributes(self._open()[0].attributes)

@@ -152,6 +152,11 @@ const std::map<std::string, std::string>& File::unreadable() const {
     return none;
 }
 
+const std::map<std::string, std::string>& File::left_out() const {
+    static const std::map<std::string, std::string> none;
+    return none;
+}
+
 const std::vector<std::string>& File::groups() const {
     static const std::vector<std::string> none;
     return none;

@@ -90,6 +90,9 @@ class File {
     virtual const std::vector<std::string>& names() const = 0;
     /// Why datasets cannot be opened, by name, as far as that shows when the file is opened.
     virtual const std::map<std::string, std::string>& unreadable() const;
+    /// Why what else is stored like a dataset is none to compute on, by path: text, compound types.
+    /// Not among the names.
+    virtual const std::map<std::string, std::string>& left_out() const;
     /// Paths of the groups below the root, each after the one that it is in; none in formats
     /// without groups.
     virtual const std::vector<std::string>& groups() const;

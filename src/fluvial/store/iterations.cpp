@@ -40,6 +40,9 @@ class IterationFile final : public File {
     void add_unreadable(const std::string& name, const std::string& why) {
         unreadable_.emplace(name.substr(prefix_.size()), why);
     }
+    void add_left_out(const std::string& name, const std::string& why) {
+        left_out_.emplace(name.substr(prefix_.size()), why);
+    }
     void add_group(const std::string& group) { groups_.push_back(group.substr(prefix_.size())); }
 
     const std::string& path() const override { return file_->path(); }
@@ -49,11 +52,12 @@ class IterationFile final : public File {
     const std::vector<std::string>& names() const override { return names_; }
     const std::vector<std::string>& groups() const override { return groups_; }
     const std::map<std::string, std::string>& unreadable() const override { return unreadable_; }
+    const std::map<std::string, std::string>& left_out() const override { return left_out_; }
     Attributes group_attributes(const std::string& group) const override {
         return group.empty() ? attributes_ : file_->group_attributes(prefix_ + group);
     }
     std::shared_ptr<const Dataset> dataset(const std::string& name) const override {
-        if (!known_.contains(name)) {
+        if (!known_.contains(name) && !left_out_.contains(name)) {
             throw_no_dataset(*this, name);
         }
         return file_->dataset(prefix_ + name);
@@ -65,7 +69,7 @@ class IterationFile final : public File {
     Attributes attributes_;
     std::vector<std::string> names_, groups_;
     std::set<std::string> known_;
-    std::map<std::string, std::string> unreadable_;
+    std::map<std::string, std::string> unreadable_, left_out_;
 };
 
 /// "data/" of "/data/%T/": where the groups of iterations are.
@@ -129,6 +133,11 @@ class Sorting {
         for (const auto& [name, why] : file_->unreadable()) {
             if (const auto to = iteration_of(name)) {
                 to->add_unreadable(name, why);
+            }
+        }
+        for (const auto& [name, why] : file_->left_out()) {
+            if (const auto to = iteration_of(name)) {
+                to->add_left_out(name, why);
             }
         }
         std::vector<Iteration> iterations;

@@ -195,11 +195,12 @@ class ClassicFile final : public File {
     const Attributes& attributes() const override { return attributes_; }
     const std::vector<Dimension>& dimensions() const override { return dimensions_; }
     const std::vector<std::string>& names() const override { return names_; }
+    const std::map<std::string, std::string>& left_out() const override { return left_out_; }
     std::shared_ptr<const Dataset> dataset(const std::string& name) const override {
         if (const auto found = datasets_.find(name); found != datasets_.end()) {
             return found->second;
         }
-        if (const auto found = unusable_.find(name); found != unusable_.end()) {
+        if (const auto found = left_out_.find(name); found != left_out_.end()) {
             throw_unusable_dataset(*this, name, found->second);
         }
         throw_no_dataset(*this, name);
@@ -210,11 +211,11 @@ class ClassicFile final : public File {
         ClassicVariable& variable = header.variables[i];
         const auto dtype = dtype_of(variable.type);
         if (!dtype) {
-            unusable_.emplace(variable.name, "text (NC_CHAR)");
+            left_out_.emplace(variable.name, "text (NC_CHAR)");
             return;
         }
         if (variable.dimensions.size() > ndim_max) {
-            unusable_.emplace(variable.name, text(variable.dimensions.size(),
+            left_out_.emplace(variable.name, text(variable.dimensions.size(),
                                                   " dimensions, more than ", ndim_max));
             return;
         }
@@ -236,7 +237,7 @@ class ClassicFile final : public File {
     std::vector<Dimension> dimensions_;
     std::vector<std::string> names_;
     std::unordered_map<std::string, std::shared_ptr<const Dataset>> datasets_;
-    std::unordered_map<std::string, std::string> unusable_;
+    std::map<std::string, std::string> left_out_;
 };
 
 }  // namespace

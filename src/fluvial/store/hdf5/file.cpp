@@ -63,6 +63,7 @@ class Hdf5File final : public File {
     const std::vector<Dimension>& dimensions() const override { return dimensions_.list(); }
     const std::vector<std::string>& names() const override { return names_; }
     const std::map<std::string, std::string>& unreadable() const override { return unreadable_; }
+    const std::map<std::string, std::string>& left_out() const override { return left_out_; }
     const std::vector<std::string>& groups() const override { return groups_; }
     bool grows() const override { return opened_->grows; }
 
@@ -104,6 +105,8 @@ class Hdf5File final : public File {
         }
         if (entry.damaged) {
             unreadable_.emplace(entry.name, entry.element.why);
+        } else if (!entry.usable()) {
+            left_out_.emplace(entry.name, entry.element.why);
         }
         std::string name = entry.name;
         entries_.emplace(std::move(name), std::move(entry));
@@ -172,7 +175,7 @@ class Hdf5File final : public File {
     Hdf5Dimensions dimensions_;
     std::vector<std::string> names_, groups_;
     std::map<std::string, std::string> group_paths_;  ///< HDF5's own, by that for users
-    std::map<std::string, std::string> unreadable_;
+    std::map<std::string, std::string> unreadable_, left_out_;
     std::map<std::string, Hdf5Entry> entries_;
 };
 

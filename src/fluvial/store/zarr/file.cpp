@@ -48,7 +48,9 @@ class ZarrFile final : public File {
             unusable_.emplace(to_utf8(below), Unusable{Unusable::Kind::Damaged, why});
         }
         for (const auto& [name, one] : unusable_) {
-            if (one.kind != Unusable::Kind::NoNumbers) {
+            if (one.kind == Unusable::Kind::NoNumbers) {
+                left_out_.emplace(name, one.why);
+            } else {
                 unreadable_.emplace(name, one.why);
                 names_.push_back(name);
             }
@@ -63,6 +65,7 @@ class ZarrFile final : public File {
     const std::vector<Dimension>& dimensions() const override { return dimensions_; }
     const std::vector<std::string>& names() const override { return names_; }
     const std::map<std::string, std::string>& unreadable() const override { return unreadable_; }
+    const std::map<std::string, std::string>& left_out() const override { return left_out_; }
     const std::vector<std::string>& groups() const override { return groups_; }
 
     Attributes group_attributes(const std::string& group) const override {
@@ -166,7 +169,7 @@ class ZarrFile final : public File {
     std::map<std::string, Attributes> of_groups_;
     std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
     std::map<std::string, Unusable> unusable_;
-    std::map<std::string, std::string> unreadable_;
+    std::map<std::string, std::string> unreadable_, left_out_;
 };
 
 }  // namespace
