@@ -21,6 +21,7 @@ from .compute.specs import Specs, name_specs, wrap_results
 from .compute.user_operator import Operator
 from .describe.selection import Over, one_of, to_dims
 from .mpi.communicator import Communicator, check_communicator
+from .mpi.together import Together
 
 if TYPE_CHECKING:
     from .scan.labelled import Frame
@@ -301,25 +302,26 @@ def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Reduced:
         facts = (call.shape, axes, [dtype_name(a) for a in call.arrays]), terms.number
     except Exception as error:
         failure = error
-    of_all = comm.allgather((facts, _text(failure)))
+    ranks = Together(comm)
+    of_all = ranks.all_have((facts, _text(failure)))
     _raise_first(of_all, failure)
     if call is None:
         raise AssertionError("bug in Fluvial: no call and no failure")
     if len({number for (_, number), _ in of_all}) > 1:
-        check_alike(comm.allgather(terms.encode()))
+        check_alike(ranks.all_have(terms.encode()))
     facts_of_all = [arrays for (arrays, _), _ in of_all]
-    shape, begin, axis = _concatenate(facts_of_all, comm.Get_rank())
+    shape, begin, axis = _concatenate(facts_of_all, ranks.rank_and_size[0])
     offset = tuple(begin if i == axis else 0 for i in range(len(shape)))
 
     def run(operators: Mapping[str, Resolved]) -> Results:
-        return _one_pass(comm, call.asking(operators), shape, offset)
+        return _one_pass(ranks, call.asking(operators), shape, offset)
 
     # All ranks get the same results, and so go on together.
     return call.wrap(run_passes(call.operators, run))
 
 
 def _one_pass(
-    comm: Communicator, call: _Call, shape: tuple[int, ...], offset: tuple[int, ...]
+    ranks: Together, call: _Call, shape: tuple[int, ...], offset: tuple[int, ...]
 ) -> Results:
     encoded, failure = b"", None
     try:
@@ -328,7 +330,7 @@ def _one_pass(
         encoded = reduction.encode()
     except Exception as error:
         failure = error
-    encoded, failures = _merge(comm, call, shape, encoded, failure)
+    encoded, failures = _merge(ranks, call, shape, encoded, failure)
     _raise_first([(None, failures)], failure)
     total = call.reduction(shape)
     total.merge_encoded(encoded)
@@ -354,22 +356,22 @@ def _concatenate(facts: Sequence[_Arrays], rank: int) -> tuple[tuple[int, ...], 
 
 
 def _merge(
-    comm: Communicator,
+    ranks: Together,
     call: _Call,
     shape: tuple[int, ...],
     encoded: bytes,
     failure: Exception | None,
 ) -> tuple[bytes, str | None]:
     """Merge encoded states along a binomial tree to rank 0 and broadcast; errors travel along."""
-    rank, size = comm.Get_rank(), comm.Get_size()
+    rank, size = ranks.rank_and_size
     message = _text(failure)
     distance = 1
     while distance < size:
         if rank % (2 * distance):
-            comm.send((encoded, message), dest=rank - distance, tag=_TAG)
+            ranks.send((encoded, message), rank - distance, _TAG)
             break
         if rank + distance < size:
-            other, others_message = comm.recv(source=rank + distance, tag=_TAG)
+            other, others_message = ranks.receive(rank + distance, _TAG)
             message = message or others_message
             try:
                 if message is None:
@@ -377,7 +379,7 @@ def _merge(
             except Exception as error:
                 message = _text(error)
         distance *= 2
-    return comm.bcast((encoded, message), root=0)
+    return ranks.of_first((encoded, message))
 
 
 def _text(failure: Exception | None) -> str | None:

@@ -105,3 +105,32 @@ class test_a_pipe_that_waits_until_a_step_is_due_serves:
 
     def check(jobs):
         assert jobs.finish()["job"] == [None, ELEMENTS]
+
+
+@scenario("job on 3 ranks", timeout=90)
+class test_ranks_that_reduce_arrays_together_serve:
+    """Rank 1 waits for rank 2, which waits for rank 0, which waits for rank 1 to process."""
+
+    def job(comm, fl, where):
+        pair = comm.Split(int(comm.rank == 0), comm.rank)
+        streaming = comm.Split(int(comm.rank == 2), comm.rank)
+        if comm.rank == 0:
+            channel, stream, _ = stream_of(fl, streaming)
+            send_all(stream)
+            comm.send("sent", 2)
+            channel.close()
+            return None
+        counts = []
+        if comm.rank == 1:
+            channel, stream, counts = stream_of(fl, streaming)
+            stream.operate_some()
+        else:
+            comm.recv(source=0)
+        total = fl.reduce("sum", np.full(5, float(comm.rank)), comm=pair)
+        processed = sum(counts)
+        if comm.rank == 1:
+            channel.close()
+        return float(total), processed
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [None, (15.0, ELEMENTS), (15.0, 0)]

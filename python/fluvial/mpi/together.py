@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 _LOOK_EVERY_S = 0.02
 
-_given_up: list[MPI.Request] = []
+_given_up: list[MPI.Request | _Message] = []
 """Calls that are not over: MPI may still write into their memory."""
 
 
@@ -49,8 +49,8 @@ class Together:
     def __init__(
         self,
         comm: Communicator | None,
-        timeout: float,
-        what: str,
+        timeout: float = math.inf,
+        what: str = "a call of all ranks",
         watch: _core.WatchedTask | None = None,
         setting_up: bool = False,
     ) -> None:
@@ -81,7 +81,7 @@ class Together:
         if self._comm is None:
             return [mine]
         self._come()
-        return self._all_have(mine)
+        return self.all_have(mine)
 
     def exchange(
         self, sent: np.ndarray, counts_to: Sequence[int], counts_from: Sequence[int]
@@ -119,7 +119,8 @@ class Together:
         """Return the same ranks, which serve while they wait from now on. Local."""
         return self.some(self._comm, self._what)
 
-    def _all_have(self, mine: Found) -> list[Found]:
+    def all_have(self, mine: Found) -> list[Found]:
+        """Return what each rank has, on all, without waiting for each to come first."""
         assert self._comm is not None
         said = pickle.dumps(mine, pickle.HIGHEST_PROTOCOL)
         sizes = array("q", bytes(8 * self._comm.size))
@@ -128,7 +129,7 @@ class Together:
         self._wait(self._comm.Iallgatherv(said, [of_all, sizes.tolist(), _bytes()]))
         return _each(of_all, sizes)
 
-    def _of_first(self, mine: Found) -> Found:
+    def of_first(self, mine: Found) -> Found:
         """Return what the first rank has."""
         assert self._comm is not None
         said = bytearray(
@@ -145,7 +146,19 @@ class Together:
         assert self._comm is not None
         self._wait(self._comm.Ibarrier(), self._timeout)
 
-    def _wait(self, call: MPI.Request, timeout: float = math.inf) -> None:
+    def send(self, what: object, rank: int, tag: int) -> None:
+        """Send one rank an object, as mpi4py pickles it."""
+        assert self._comm is not None
+        self._wait(self._comm.isend(what, rank, tag))
+
+    def receive(self, rank: int, tag: int) -> Any:
+        """Return the object that one rank has sent."""
+        assert self._comm is not None
+        looks = _Message(self._comm, rank, tag)
+        self._wait(looks)
+        return looks.found
+
+    def _wait(self, call: MPI.Request | _Message, timeout: float = math.inf) -> None:
         """Wait for a call of all ranks; serve and look after them meanwhile."""
         begin, nap = time.monotonic(), 0.0
         look_at = begin + _LOOK_EVERY_S
@@ -187,9 +200,9 @@ class Together:
                 raise error
             return result
         if everywhere:
-            errors = self._all_have(_told(error))
+            errors = self.all_have(_told(error))
         else:
-            found, one = self._of_first((result, _told(error)))
+            found, one = self.of_first((result, _told(error)))
             result = found
             errors = [one]
         for rank, told in enumerate(errors):
@@ -216,7 +229,7 @@ class Together:
             words = told(found)
         except Exception as raised:
             error = raised
-        of_all = self._all_have((words, _told(error)))
+        of_all = self.all_have((words, _told(error)))
         if error is not None:
             raise error
         for rank, (_, failed) in enumerate(of_all):
@@ -231,6 +244,24 @@ class Together:
                 )
         assert found is not None
         return found
+
+
+class _Message:
+    """An object that a rank sends: waited for like a call of MPI."""
+
+    def __init__(self, comm: Communicator, source: int, tag: int) -> None:
+        self._comm, self._from = comm, (source, tag)
+        self._call: MPI.Request | None = None
+        self.found: Any = None
+
+    def Test(self) -> bool:  # noqa: N802
+        """Tell whether it is here, as a request of mpi4py."""
+        if self._call is None:
+            if (message := self._comm.improbe(*self._from)) is None:
+                return False
+            self._call = message.irecv()
+        done, self.found = self._call.test()
+        return done
 
 
 def _each(of_all: bytearray, sizes: Sequence[int]) -> list[Any]:

@@ -14,6 +14,7 @@ from ..base.arguments import to_choice, wrong_type
 from ..base.messages import shown
 from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator, check_communicator
+from ..mpi.together import Together
 from ..store import isolation
 from ..store.joined_files import JoinedFiles, open_joined
 from ..store.numbered_files import numbered_files
@@ -61,7 +62,7 @@ def _listed_together(pattern: str, comm: Communicator | None) -> list[tuple[int,
             found = numbered_files(pattern)
         except Error as raised:
             error = type(raised), str(raised)
-    found, error = comm.bcast((found, error))
+    found, error = Together(comm).of_first((found, error))
     if error is not None:
         raise error[0](error[1])
     return found

@@ -19,6 +19,7 @@ from ..distribute.assignment import Strategy, assign, describe
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator, world
+from ..mpi.together import Together
 from .view import View
 
 _CHUNKS_MAX = 1 << 16  # of a dataset: beyond that neighbours along the first axis go together
@@ -73,7 +74,7 @@ def share_of_files(
     except _core.Error as raised:
         error = raised
     mine = (asked, socket.gethostname(), None if error is None else str(error))
-    of_all = [mine] if comm is None else comm.allgather(mine)
+    of_all = [mine] if comm is None else Together(comm).all_have(mine)
     if error is not None:
         raise error
     _check_alike(of_all)
@@ -100,7 +101,7 @@ def _check_one_answer(
 ) -> None:
     """Raise where a strategy of the user's own failed on another rank, or assigns differently."""
     digest = hashlib.sha256(repr(sorted(shares.items())).encode()).hexdigest()
-    of_all = comm.allgather((digest, None if failure is None else str(failure)))
+    of_all = Together(comm).all_have((digest, None if failure is None else str(failure)))
     if failure is not None:
         return
     for rank, (_, said) in enumerate(of_all):
