@@ -342,12 +342,14 @@ void bind_flow(nanobind::module_& m) {
         .def("wait_for_some", &wait_for_some, "timeout"_a)
         .def("wake", &Pool::wake)
         .def("result", &result_of, "task"_a, "timeout"_a)
-        .def("cancel", freely(&Pool::cancel), "task"_a)
+        .def("cancel", freely(&Pool::cancel), "task"_a, "running"_a = false)
         .def("timeline", &timeline)
         .def("close", freely(&Pool::close))
         .def("cancel_and_close", freely(&Pool::cancel_and_close));
     m.def("exported_tasks", &exported_tasks, "path"_a);
     m.def("call_exported", &call_exported, "path"_a, "name"_a, "comm"_a.none(), "inputs"_a);
+    m.def("task_cancelled", &fluvial::flow::task_cancelled,
+          "Whether the program has cancelled the task that this thread runs. Local.");
     m.def("threads_may_call_mpi", [] {
         return !fluvial::mpi::running() ||
                fluvial::mpi::thread_level() == fluvial::mpi::ThreadLevel::Multiple;

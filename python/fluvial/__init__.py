@@ -23,6 +23,7 @@ from ._core import (
     Refused,
     StaleContact,
     SystemError,
+    TaskCancelled,
     TimedOut,
     UnknownName,
     WrongType,
@@ -33,6 +34,7 @@ from .xarray.import_hook import when_imported
 if TYPE_CHECKING:
     from . import distribute, ops, route
     from .describe.records import Particles, Record, Records
+    from .flow.cancelling import task_cancelled
     from .flow.command import CommandFailed, CompletedCommand, command
     from .flow.exported import TaskLibrary
     from .flow.parallel import parallel
@@ -98,6 +100,7 @@ __all__ = [
     "StepDataset",
     "Stream",
     "SystemError",
+    "TaskCancelled",
     "TaskLibrary",
     "Threshold",
     "TimedOut",
@@ -115,6 +118,7 @@ __all__ = [
     "reduce",
     "route",
     "task",
+    "task_cancelled",
 ]
 
 # Where a name is, which is imported when it is first asked for: a rank of a stream needs neither
@@ -156,6 +160,7 @@ _HOMES = {
     "pipe": "piping",
     "reduce": "reducing",
     "task": "flow.task",
+    "task_cancelled": "flow.cancelling",
 }
 _MODULES = ("distribute", "ops", "route")
 

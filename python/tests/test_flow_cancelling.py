@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cancelling: whichever thread learns first that a task will not begin, its future is cancelled."""
+"""Cancelling tasks: those that have not begun, and those that run."""
 
 import concurrent.futures
+import os
 import threading
 import time
 
 import pytest
 from fluvial.flow.future import Future, Outcome
+from fluvial.pipeline.pacing import Pacing
+from harness import wait_until
 
 import fluvial as fl
 
@@ -21,7 +24,8 @@ class Core:
         self.future.task = object()
         self.answer, self.said = answer, said
 
-    def cancel(self, task):
+    def cancel(self, task, running):
+        assert not running
         assert task is self.future.task
         thread = threading.Thread(target=self.future.settle, args=[Outcome.of(None, self.said)])
         thread.start()
@@ -73,3 +77,124 @@ def test_a_queue_of_tasks_is_cancelled():
         assert last.cancel() and last.cancelled()
         assert sum(future.cancel() for future in futures) > 150
         assert all(future.cancelled() or future.result() is None for future in futures)
+
+
+def _compute(where, seconds=60):
+    where.with_name("begun").touch()
+    end = time.monotonic() + seconds
+    while not fl.task_cancelled():
+        if time.monotonic() > end:
+            return "to its end"
+        time.sleep(0.001)
+    where.write_text("was told")
+    return None
+
+
+def _wait_for_a_writer(where):
+    (where / "begun").touch()
+    try:
+        fl.open("nobody", directory=str(where), rendezvous_timeout=60)
+    except fl.TaskCancelled as error:
+        (where / "said").write_text(str(error))
+        raise
+
+
+def _wait_for_time(where):
+    (where / "begun").touch()
+    pacing = Pacing(rate=0.01, original_timing=False, speed=1)
+    pacing.wait(None)
+    try:
+        pacing.wait(None)
+    except fl.TaskCancelled:
+        (where / "said").write_text("was told")
+        raise
+
+
+@fl.parallel
+def _one_fails(comm, where):
+    if comm.rank == 0:
+        raise LookupError("this rank fails")
+    _wait_for_a_writer(where)
+
+
+@fl.parallel
+def _width(comm):
+    return comm.size
+
+
+def _cancel_when_it_runs(future, begun):
+    wait_until(begun.exists)
+    assert future.running()
+    assert not future.cancel()
+    begin = time.monotonic()
+    assert future.cancel(running=True)
+    assert future.cancelled() and not future.running()
+    with pytest.raises(concurrent.futures.CancelledError):
+        future.result()
+    assert not future.cancel(running=True) or future.cancelled()
+    return begin
+
+
+@pytest.mark.any_mpi
+@pytest.mark.parametrize("workers", [None, 1, 2], ids=["own process", "one rank", "two ranks"])
+def test_a_function_that_asks_is_told(tmp_path, workers):
+    with fl.Pool(workers) as pool:
+        _cancel_when_it_runs(pool.submit(_compute, tmp_path / "said"), tmp_path / "begun")
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+        wait_until((tmp_path / "said").exists)
+        assert pool.submit(_compute, tmp_path, 0.01).result(timeout=30) == "to its end"
+    assert not fl.task_cancelled()
+
+
+@pytest.mark.parametrize("function", [_wait_for_a_writer, _wait_for_time])
+def test_waits_of_a_task_end(tmp_path, function):
+    with fl.Pool(1) as pool:
+        _cancel_when_it_runs(pool.submit(function, tmp_path), tmp_path / "begun")
+        wait_until((tmp_path / "said").exists)
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+
+
+def test_a_program_of_a_task_is_killed(tmp_path):
+    script = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60; echo done"
+    with fl.Pool(1) as pool:
+        program = pool.submit(fl.command, ["sh", "-c", script], input="no matter")
+        begin = _cancel_when_it_runs(program, tmp_path / "pid")
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+        assert time.monotonic() - begin < 30  # and not the 60 s of the program
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
+
+
+def test_a_task_that_was_sent_ahead_does_not_begin(tmp_path):
+    """It waits on its rank, behind one of a kind that has been brief."""
+    with fl.Pool(1) as pool:
+        brief = pool.with_options(kind="brief")
+        for done in [brief.submit(abs, -1) for _ in range(200)]:
+            done.result()
+        blocks = brief.submit(_compute, tmp_path / "blocks")
+        behind = [brief.submit((tmp_path / str(i)).write_text, "ran") for i in range(20)]
+        wait_until((tmp_path / "begun").exists)
+        assert not behind[0].cancel()
+        assert all(future.cancel(running=True) for future in behind)
+        assert blocks.cancel(running=True)
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "blocks"]
+
+
+def test_others_of_a_team_whose_task_has_failed_are_told(tmp_path):
+    """They come back at once, and not only within `stuck_after`, or lost after it."""
+    with fl.Pool(2, stuck_after=60) as pool:
+        begin = time.monotonic()
+        with pytest.raises(LookupError):
+            pool.with_options(ranks=2).submit(_one_fails, tmp_path).result(timeout=30)
+        assert pool.with_options(ranks=2).submit(_width).result(timeout=30) == 2
+        assert time.monotonic() - begin < 30
+    assert (tmp_path / "said").exists()
+
+
+def test_a_task_that_outlives_its_limit_is_told(tmp_path):
+    with fl.Pool(1) as pool:
+        late = pool.with_options(timeout=0.2).submit(_compute, tmp_path / "said")
+        with pytest.raises(fl.TimedOut):
+            late.result(timeout=30)
+        wait_until((tmp_path / "said").exists)
+        assert pool.submit(abs, -1).result(timeout=30) == 1

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import numbers
 import os
 import pathlib
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, AnyStr, Literal, overload
 
@@ -22,6 +24,7 @@ from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.rank_environment import outside_of_jobs
 
+_LOOK_EVERY_S = 0.1
 _LINES_SHOWN = 10
 _LINE_WIDTH = 500
 _END_BYTES = 64 << 10  # of an output that is in a file: what is looked at for its last lines
@@ -145,6 +148,8 @@ def command(
         Has `returncode`, `stdout`, `stderr`.
     TimedOut
         When it was killed; the message has its last lines.
+    TaskCancelled
+        When it was killed because its task was cancelled.
     NoSuchFile
         When there is no such program, or it has not written one of `outputs`.
 
@@ -274,13 +279,7 @@ def _run(
             stderr=ends[1],
         )
         with job:
-            try:
-                told = job.process.communicate(given, timeout)
-                late = False
-            except subprocess.TimeoutExpired:
-                job.process.terminate()  # it ends all processes that came of the program
-                told = job.process.communicate()
-                late = True
+            told, late = _outputs_of(job.process, given, timeout)
             code = job.wait()
     shown_outputs = [_decoded(one) if text else one for one in told]
     done: CompletedCommand[Any] = CompletedCommand(words, code, *shown_outputs)
@@ -290,6 +289,30 @@ def _run(
             f"{timeout:g} s. {_last_lines(done, folder, outputs)}"
         )
     return done
+
+
+def _outputs_of(
+    process: subprocess.Popen[bytes], given: bytes | None, timeout: float | None
+) -> tuple[tuple[bytes | None, bytes | None], bool]:
+    """Return what a program wrote, and whether it was killed at its time limit.
+
+    Raises
+    ------
+    TaskCancelled
+        The task that runs it was cancelled; it is killed.
+    """
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(given, min(left, _LOOK_EVERY_S)), False
+        given = None  # it goes on with that
+        if _core.task_cancelled():
+            process.terminate()  # it ends all processes that came of the program
+            process.communicate()
+            raise _core.TaskCancelled("a program was killed: its task was cancelled")
+        _core.serve(0)
+    process.terminate()
+    return process.communicate(), True
 
 
 def _check_outlive(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, cast
 
 from .. import _core
+from ..base.arguments import to_choice
 from .payload import unpacked
 from .task_core import Failure, TaskCore, TaskState
 from .tasks import RemoteTraceback
@@ -19,11 +20,7 @@ R = TypeVar("R")
 _ENDING = threading.Lock()
 """Of the moment in which a future learns how its task has ended; another thread may know, too."""
 _CANCELLED = "TaskCancelled"
-"""What the core calls the failure of a task that will not begin."""
-
-
-class TaskCancelled(_core.Error, concurrent.futures.CancelledError):
-    """A task whose result another needs, or that was to start with it, was cancelled."""
+"""What the core calls the failure of a task that was cancelled."""
 
 
 STAYED = object()
@@ -49,12 +46,19 @@ class Future(concurrent.futures.Future[R]):
         self._to_be_cancelled = False
         self._has_ended = False
 
-    def cancel(self) -> bool:
-        """Keep the task from beginning; False when it has begun, or is done."""
+    def cancel(self, *, running: bool = False) -> bool:
+        """Keep the task from beginning; False when it has begun, or is done.
+
+        With `running` also a task that runs is cancelled: `result` raises CancelledError at once,
+        programs that it runs by `fl.command` are killed, calls of Fluvial in which it waits raise
+        `fl.TaskCancelled` there, and `fl.task_cancelled` tells the function. What does not look
+        runs to its end. Its ranks are used again when they have come back.
+        """
+        to_choice(running, "running", (True, False))
         if self.done() or self.task is None:
             return self.cancelled()
         self._to_be_cancelled = True  # the word of it may come before the answer
-        if not self.core.cancel(self.first or self.task):  # with one of them, all are cancelled
+        if not self.core.cancel(self.first or self.task, running):  # with one of them, all are cancelled
             return False
         self.become_cancelled()
         concurrent.futures.wait([self])  # for the thread that has the word
@@ -160,8 +164,7 @@ def error_of(kind: str, message: str, rank: int, details: bytes | bytearray) -> 
             raised = _core.Error(message)
         raised.__cause__ = RemoteTraceback(f"rank {rank} of the pool: {text}")
         return raised
-    kind_of_error = TaskCancelled if kind == _CANCELLED else getattr(_core, kind, _core.Error)
-    error: BaseException = kind_of_error(
+    error: BaseException = getattr(_core, kind, _core.Error)(
         message if rank < 0 else f"rank {rank} of the pool: {message}"
     )
     return error

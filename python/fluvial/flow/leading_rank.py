@@ -167,8 +167,8 @@ class Lead:
     def _answer(self) -> None:
         try:
             while True:
-                question, word, about = self._requests.recv()
-                self._requests.send((question, self._answer_to(word, about)))
+                number, word, about = self._requests.recv()
+                self._requests.send((number, self._answer_to(word, about)))
         except (EOFError, OSError):  # the program is gone
             pass
         except BaseException:
@@ -183,7 +183,9 @@ class Lead:
         state = self._state_of(about)
         if state is None:
             return False
-        return state.running if word == "running" else self._core.cancel(state)
+        if word == "running":
+            return state.running
+        return self._core.cancel(state, word == "cancel running")
 
 
 def _abort() -> None:

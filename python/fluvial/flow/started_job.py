@@ -104,7 +104,7 @@ class StartedJob:
         self._failed: JobFailure | None = None
         self._forgotten: list[int] = []
         self._timeline: Record | None = None  # the whole, when the job has ended
-        self._questions = itertools.count(1)
+        self._request_numbers = itertools.count(1)
         self._closed = False
         self._waking = threading.Lock()
         self._made = MadeHere()
@@ -211,7 +211,7 @@ class StartedJob:
 
     def wait_for_some(self, timeout: float) -> list[Report]:
         """Return what is done, at the latest after `timeout` seconds, or when it is woken."""
-        assert self._woken is not None  # who waits is who closes
+        assert self._woken is not None  # the thread that waits is the one that closes
         woken = self._woken[0]
         try:
             ready = wait([self._tasks, woken], timeout)
@@ -257,9 +257,9 @@ class StartedJob:
             if left <= _LONGEST_ANSWER_S:
                 return None
 
-    def cancel(self, task: TaskState) -> bool:
-        """Keep a task from beginning."""
-        return bool(self._ask("cancel", task.number))
+    def cancel(self, task: TaskState, running: bool = False) -> bool:
+        """Keep a task from beginning, or tell the ranks that run it that nobody waits for it."""
+        return bool(self._ask("cancel running" if running else "cancel", task.number))
 
     def timeline(self) -> Record | None:
         """Return what the ranks have done, as the core does; None when the job broke off."""
@@ -324,12 +324,12 @@ class StartedJob:
     def _ask(self, word: str, about: object) -> Any:
         self.check_process()
         with self._asking:
-            question = next(self._questions)
+            number = next(self._request_numbers)
             try:
-                self._requests.send((question, word, about))
+                self._requests.send((number, word, about))
                 while True:
                     answered, answer = self._requests.recv()
-                    if answered == question:  # earlier ones were broken off by KeyboardInterrupt
+                    if answered == number:  # earlier ones were broken off by KeyboardInterrupt
                         return answer
             except (EOFError, OSError):
                 return False  # the job has ended, and futures are told so

@@ -112,8 +112,8 @@ class TaskCore(Protocol):
     def result(self, task: TaskState, timeout: float, /) -> bytearray | None:
         """Return the result of a task that is done; None when it has not come in that time."""
 
-    def cancel(self, task: TaskState, /) -> bool:
-        """Keep a task from beginning."""
+    def cancel(self, task: TaskState, running: bool = False, /) -> bool:
+        """Keep a task from beginning, or tell the ranks that run it that nobody waits for it."""
 
     def timeline(self) -> Record | None:
         """Return what the ranks have done; None when the job broke off."""

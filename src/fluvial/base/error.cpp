@@ -89,6 +89,9 @@ void throw_error(std::string_view kind, const std::string& message) {
     if (kind == "PeerStalled") {
         throw PeerStalled(message);
     }
+    if (kind == "TaskCancelled") {
+        throw TaskCancelled(message);
+    }
     if (kind == "Refused") {
         throw Refused(message);
     }

@@ -41,6 +41,7 @@ FLUVIAL_ERROR(OutOfRange, InvalidArgument);  ///< a number that the type asked f
 FLUVIAL_ERROR(TimedOut, Error);              ///< a deadline passed; the object is still usable
 FLUVIAL_ERROR(PeerLost, Error);              ///< a process of the other (or the own) job is dead
 FLUVIAL_ERROR(PeerStalled, PeerLost);  ///< alive but without a heartbeat, e.g. stopped by a signal
+FLUVIAL_ERROR(TaskCancelled, Error);   ///< of a pool: by the program that submitted it
 FLUVIAL_ERROR(Refused, Error);         ///< authentication failed
 FLUVIAL_ERROR(StaleContact, Error);    ///< a contact file whose writer is gone
 FLUVIAL_ERROR(DamagedFile, Error);     ///< a file whose bytes are not what its format says

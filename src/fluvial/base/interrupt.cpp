@@ -12,6 +12,7 @@ std::function<void()>& installed() {
 }
 
 thread_local bool suspended = false;
+thread_local const std::function<void()>* of_thread = nullptr;
 
 }  // namespace
 
@@ -21,6 +22,13 @@ WithoutInterrupts::~WithoutInterrupts() {
     suspended = before_;
 }
 
+ThreadInterruptCheck::ThreadInterruptCheck(std::function<void()> check)
+    : check_(std::move(check)), before_(std::exchange(of_thread, &check_)) {}
+
+ThreadInterruptCheck::~ThreadInterruptCheck() {
+    of_thread = before_;
+}
+
 void set_interrupt_check(std::function<void()> check) {
     installed() = std::move(check);
 }
@@ -28,6 +36,9 @@ void set_interrupt_check(std::function<void()> check) {
 void check_interrupt() {
     if (!suspended && installed()) {
         installed()();
+    }
+    if (!suspended && of_thread != nullptr) {
+        (*of_thread)();
     }
 }
 

@@ -11,6 +11,20 @@ namespace fluvial {
 void set_interrupt_check(std::function<void()> check);
 void check_interrupt();
 
+/// For as long as it exists, check_interrupt() in this thread calls `check` as well, and no other
+/// one of this kind.
+class ThreadInterruptCheck {
+  public:
+    explicit ThreadInterruptCheck(std::function<void()> check);
+    ~ThreadInterruptCheck();
+    ThreadInterruptCheck(const ThreadInterruptCheck&) = delete;
+    ThreadInterruptCheck& operator=(const ThreadInterruptCheck&) = delete;
+
+  private:
+    std::function<void()> check_;
+    const std::function<void()>* before_;
+};
+
 /// While one exists, check_interrupt() does nothing in this thread: one of the library's own, which
 /// the thread that it would have to ask may be waiting for.
 class WithoutInterrupts {

@@ -90,14 +90,14 @@ void Crew::free(TeamNumber team) {
     made_.erase(found);
 }
 
-Report Crew::run(const Order& order) {
+Report Crew::run(const Order& order, const std::function<bool()>& cancelled) {
     Report report;
     report.word = Word::Done;
     report.task = order.task;
     Made* const team = order.team == 0 ? nullptr : &made_.at(order.team);
     report.began_ns = now_ns();
     try {
-        report.result = call(order, team);
+        report.result = call(order, team, cancelled);
     } catch (Continuation& continuation) {
         report.result = std::move(continuation.message);
         report.continues = true;
@@ -109,7 +109,7 @@ Report Crew::run(const Order& order) {
 }
 
 /// Collective over the team where the task has a communicator of its own.
-Bytes Crew::call(const Order& order, Made* team) {
+Bytes Crew::call(const Order& order, Made* team, const std::function<bool()>& cancelled) {
     const bool shares = team != nullptr && !order.fresh;
     Passing own(team != nullptr && order.fresh ? mpi::Comm::duplicate(team->comm.handle())
                                                : mpi::Comm());
@@ -119,7 +119,10 @@ Bytes Crew::call(const Order& order, Made* team) {
     for (const Order::Input& input : order.inputs) {
         call.inputs.push_back(input.view());
     }
-    Bytes result = functions_.at(order.function).function(call);
+    Bytes result = [&] {
+        const RunningTask running(cancelled);
+        return functions_.at(order.function).function(call);
+    }();
     if (audits_ && !given.serial()) {
         audit(given, was_used);
     }

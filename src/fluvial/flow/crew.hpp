@@ -23,7 +23,7 @@ class Crew {
     void make(const Order& order);
     void free(TeamNumber team);
     /// Runs this rank's part of a task. What the function throws is in the report.
-    Report run(const Order& order);
+    Report run(const Order& order, const std::function<bool()>& cancelled);
     /// The ranks of a team, in the pool.
     const std::vector<int>& ranks_of(TeamNumber team) const { return made_.at(team).ranks; }
 
@@ -39,7 +39,7 @@ class Crew {
         bool used = false;  ///< by a task that shared it
     };
 
-    Bytes call(const Order& order, Made* team);
+    Bytes call(const Order& order, Made* team, const std::function<bool()>& cancelled);
 
     int rank_;
     const Functions& functions_;

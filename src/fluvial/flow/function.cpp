@@ -2,11 +2,33 @@
 #include "fluvial/flow/function.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/nearest_name.hpp"
 
 namespace fluvial::flow {
+
+namespace {
+
+thread_local const std::function<bool()>* running_task = nullptr;
+
+}  // namespace
+
+bool task_cancelled() {
+    return running_task != nullptr && (*running_task)();
+}
+
+RunningTask::RunningTask(const std::function<bool()>& cancelled)
+    : before_(std::exchange(running_task, &cancelled)), check_([&cancelled] {
+          if (cancelled()) {
+              throw TaskCancelled("the task was cancelled while it ran");
+          }
+      }) {}
+
+RunningTask::~RunningTask() {
+    running_task = before_;
+}
 
 void Functions::add(const std::string& name, Function function, Runs runs) {
     if (std::ranges::any_of(entries_, [&](const Entry& entry) { return entry.name == name; })) {
@@ -45,6 +67,10 @@ TaskFailure TaskFailure::read(ByteReader& in) {
     const auto details = in.get_block();
     failure.details.assign(details.begin(), details.end());
     return failure;
+}
+
+TaskFailure cancelled_before_it_began() {
+    return {"TaskCancelled", "the task was cancelled before it began", -1, {}};
 }
 
 void TaskFailure::raise() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/interrupt.hpp"
 #include "fluvial/flow/request.hpp"
 #include "fluvial/mpi/comm.hpp"
 
@@ -24,6 +25,24 @@ struct Call {
 
 /// Returns the task's result, which is that of the team's rank 0.
 using Function = std::function<Bytes(const Call&)>;
+
+/// Whether the program has cancelled the task that this thread runs; false outside of tasks. A task
+/// that computes for long asks now and then, and throws or returns: nobody waits for its result.
+/// Waits of the library throw TaskCancelled by themselves. Costs a look for messages.
+bool task_cancelled();
+
+/// For as long as it exists, this thread runs a task that is cancelled when `cancelled` says so.
+class RunningTask {
+  public:
+    explicit RunningTask(const std::function<bool()>& cancelled);
+    ~RunningTask();
+    RunningTask(const RunningTask&) = delete;
+    RunningTask& operator=(const RunningTask&) = delete;
+
+  private:
+    const std::function<bool()>* before_;
+    ThreadInterruptCheck check_;
+};
 
 /// Whether a function may run on more than one rank.
 enum class Runs { Serial, Parallel };
@@ -60,6 +79,9 @@ struct TaskFailure {
     /// Throws the class that `kind` names.
     [[noreturn]] void raise() const;
 };
+
+/// Of a task that did not begin.
+TaskFailure cancelled_before_it_began();
 
 /// To be thrown by a function whose caller wants to know more than a message.
 class FunctionFailed : public Error {

@@ -50,6 +50,11 @@ void Order::write_drop(ByteWriter& out, TaskId task) {
     out.put(task);
 }
 
+void Order::write_cancel(ByteWriter& out, TaskId task) {
+    out.put(Word::Cancel);
+    out.put(task);
+}
+
 void Order::write_stop(ByteWriter& out, bool any_lost) {
     out.put(Word::Stop);
     out.put(any_lost);
@@ -90,6 +95,7 @@ Order Order::read(ByteReader& in) {
             order.tag = in.get<std::int32_t>();
             break;
         case Word::Drop:
+        case Word::Cancel:
             order.task = in.get<TaskId>();
             break;
         case Word::Lost:

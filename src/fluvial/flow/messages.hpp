@@ -9,6 +9,7 @@
 /// | Lost    | server, each rank         | that rank sends nothing more |
 /// | Give    | server, a rank that keeps | it sends a kept result where the order says |
 /// | Drop    | server, a rank that keeps | the result is gone |
+/// | Cancel  | server, each of a team    | nobody waits for the task: it may end early |
 /// | Stop    | server, each rank         | it ends what is before, and says Bye |
 /// | Note    | rank of a team, its first | that waits for a Note of each other rank |
 /// | Done    | first of a team, server   | the task is over, its ranks are idle |
@@ -40,7 +41,7 @@ inline constexpr int tag_inputs = 4;   ///< kept results, to a rank whose task h
 inline constexpr int tag_fetched = 5;  ///< to the server
 inline constexpr int tag_parcels = 6;  ///< between the lead and a relay
 
-enum class Word : std::uint8_t { Run, Make, Free, Lost, Give, Drop, Stop, Done, Failed, Bye };
+enum class Word : std::uint8_t { Run, Make, Free, Lost, Give, Drop, Cancel, Stop, Done, Failed, Bye };
 
 /// What the server tells a rank to do.
 struct Order {
@@ -79,6 +80,7 @@ struct Order {
     static void write_lost(ByteWriter& out, int rank);
     static void write_give(ByteWriter& out, TaskId task, int to, int tag);
     static void write_drop(ByteWriter& out, TaskId task);
+    static void write_cancel(ByteWriter& out, TaskId task);
     static void write_stop(ByteWriter& out, bool any_lost);
     static Order read(ByteReader& in);
 };

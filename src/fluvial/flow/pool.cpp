@@ -129,10 +129,10 @@ void Pool::wake() {
     state_->woken = true;
 }
 
-bool Pool::cancel(const FuturePtr& future) {
+bool Pool::cancel(const FuturePtr& future, bool running) {
     check_process();
     const std::lock_guard lock(state_->mutex);
-    return !state_->turning && !state_->closed && state_->server->cancel(future);
+    return !state_->turning && !state_->closed && state_->server->cancel(future, running);
 }
 
 Timeline Pool::timeline() const {
@@ -191,10 +191,10 @@ std::shared_ptr<const Bytes> Pool::result(const FuturePtr& future, double timeou
     return result_of(*state_, *future, timeout_s);
 }
 
-bool Future::cancel() const {
+bool Future::cancel(bool running) const {
     pool_->check_process();
     const std::lock_guard lock(pool_->mutex);
-    return !pool_->turning && !pool_->closed && pool_->server->cancel(state_);
+    return !pool_->turning && !pool_->closed && pool_->server->cancel(state_, running);
 }
 
 }  // namespace fluvial::flow

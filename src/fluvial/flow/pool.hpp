@@ -67,8 +67,10 @@ class Future {
     /// (TaskOptions::keep) is fetched, once, when that rank comes to it; Error when the pool is
     /// closed before.
     const Bytes& get() const;
-    /// The task will not begin. False when it has.
-    bool cancel() const;
+    /// The task will not begin. False when it has, unless `running`: then get() throws TaskCancelled
+    /// at once, and the task's ranks are told, where task_cancelled() is true from then on, and
+    /// waits of the library throw TaskCancelled. They are used again when they come back.
+    bool cancel(bool running = false) const;
     const FuturePtr& state() const { return state_; }
 
   private:
@@ -144,7 +146,7 @@ class Pool {
     /// that calls MPI.
     std::vector<FuturePtr> wait_for_some(double timeout_s);
     void wake();
-    bool cancel(const FuturePtr& future);
+    bool cancel(const FuturePtr& future, bool running = false);
     /// What Future::get() returns and throws, of a future that is done and that other threads may
     /// ask for, too; null when a result that has stayed on its rank has not come in `timeout_s`.
     std::shared_ptr<const Bytes> result(const FuturePtr& future, double timeout_s);

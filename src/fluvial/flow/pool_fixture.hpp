@@ -8,6 +8,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/flow/pool.hpp"
 
 namespace fluvial::flow {
@@ -51,12 +52,27 @@ inline Bytes sleep_ms(const Call& call) {
     return call.inputs.size() > 1 ? Bytes(call.inputs[1].begin(), call.inputs[1].end()) : Bytes();
 }
 
+/// Both would go on for longer than a test may take.
+inline Bytes until_cancelled(const Call&) {
+    while (!task_cancelled()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return {};
+}
+
+inline Bytes wait_in_vain(const Call&) {
+    wait_until([] { return false; }, "nothing came");
+    return {};
+}
+
 inline Functions common_functions() {
     Functions all;
     all.add("add up", add_up);
     all.add("over team", over_team, Runs::Parallel);
     all.add("fail on", fail_on, Runs::Parallel);
     all.add("sleep", sleep_ms);
+    all.add("asks", until_cancelled);
+    all.add("waits", wait_in_vain);
     return all;
 }
 

@@ -190,7 +190,16 @@ bool PoolState::turn() {
     }
     if (own) {
         const Flag flag(running_own);
-        Report report = crew.run(*own);
+        const auto cancelled = [this, task = own->task] {
+            const std::lock_guard lock(mutex);
+            return server->own_is_cancelled(task);
+        };
+        Report report{.word = Word::Done, .task = own->task, .result = {}};
+        if (cancelled()) {
+            report.failure = cancelled_before_it_began();
+        } else {
+            report = crew.run(*own, cancelled);
+        }
         const std::lock_guard lock(mutex);
         server->take_own(std::move(report));
     }

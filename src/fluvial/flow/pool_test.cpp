@@ -193,6 +193,26 @@ TEST_CASE("a task that has not begun can be cancelled") {
     pool.close();
 }
 
+TEST_CASE("a task that runs can be cancelled") {
+    Pool pool = open();
+    if (pool.leads() && pool.size() > 1) {
+        for (const char* const function : {"asks", "waits"}) {
+            const Future future = pool.submit(function, {bytes_of<std::int64_t>(0)});
+            while (future.state()->phase.load() != Phase::Running) {
+                pool.wait_for_some(0.001);
+            }
+            CHECK_FALSE(future.cancel());
+            CHECK(future.cancel(true));
+            CHECK_THROWS_AS(future.get(), TaskCancelled);
+            CHECK_FALSE(future.state()->failure == nullptr);
+            CHECK(got(pool.submit("over team", {bytes_of<std::int64_t>(0)}, on(pool.workers()))) >=
+                  0);
+        }
+        CHECK_FALSE(task_cancelled());
+    }
+    pool.close();
+}
+
 TEST_CASE("a lead that works") {
     PoolOptions options;
     options.lead_works = true;

@@ -222,18 +222,21 @@ void Server::release(Tasks::iterator task, double took_s) {
     Task& again = task->second;
     again.again = false;
     again.over = false;
+    again.over_ns = 0;
     again.team.clear();
     schedule(again);
 }
 
 /// The task has failed on its ranks, which may not have come back.
 void Server::fail(Task& task, const TaskFailure& failure) {
-    if (task.over) {
-        return;
-    }
-    if (!task.team.empty()) {
+    const bool first = task.over_ns == 0;
+    if (first && !task.team.empty()) {
         task.over_ns = now_ns();
         limited_.insert(task.future->task);
+        call_back(task);
+    }
+    if (task.over) {
+        return;
     }
     if (task.tries < task.options->retries && !task.team.empty()) {
         ++task.tries;
@@ -293,9 +296,12 @@ void Server::tell_dependents(FutureState& future) {
     }
 }
 
-bool Server::cancel(const FuturePtr& future) {
+bool Server::cancel(const FuturePtr& future, bool running) {
     take_submissions();
     const auto found = tasks_.find(future->task);
+    if (running && found != tasks_.end() && !found->second.team.empty()) {
+        return cancel_running(found->second) || (future->done() && future->cancelled);
+    }
     if (found == tasks_.end() || !found->second.team.empty() || found->second.over ||
         found->second.continues) {
         return future->done() && future->cancelled;
@@ -305,9 +311,36 @@ bool Server::cancel(const FuturePtr& future) {
         found->second.in_scheduler = false;
     }
     settle(found->second,
-           TaskFailure{"TaskCancelled", "the task was cancelled before it began", -1, {}}, true);
+           cancelled_before_it_began(), true);
     tasks_.erase(future->task);
     return true;
+}
+
+/// Its ranks are used again when they come back, however long that takes, unless one has failed:
+/// then others may wait for it.
+bool Server::cancel_running(Task& task) {
+    if (task.over && !task.again) {
+        return false;
+    }
+    const TaskId id = task.future->task;
+    const bool had_failed = task.over;
+    settle(task, TaskFailure{"TaskCancelled", "the task was cancelled while it ran", -1, {}}, true);
+    if (!had_failed) {
+        limited_.erase(id);
+    }
+    call_back(task);
+    return true;
+}
+
+/// Nobody waits for what its ranks do.
+void Server::call_back(const Task& task) {
+    for (const int rank : task.team) {
+        if (alone_) {
+            own_cancelled_.insert(task.future->task);
+        } else if (!lost_.contains(rank)) {
+            Order::write_cancel(orders_to(rank), task.future->task);
+        }
+    }
 }
 
 void Server::cancel_all() {

@@ -88,9 +88,15 @@ class Server {
     bool turn();
     /// In a pool of one rank, what this one is to run next, for the thread that calls turn().
     std::optional<Order> own_order();
-    void take_own(Report report) { handle(0, std::move(report)); }
-    /// A task that has not begun will not. False when it has.
-    bool cancel(const FuturePtr& future);
+    void take_own(Report report) {
+        own_cancelled_.erase(report.task);
+        handle(0, std::move(report));
+    }
+    /// A task that has not begun will not. False when it has, unless those that run are meant, too:
+    /// then nobody waits for it any more, and its ranks are told.
+    bool cancel(const FuturePtr& future, bool running = false);
+    /// In a pool of one rank, whether the task that it runs was cancelled meanwhile.
+    bool own_is_cancelled(TaskId task) const { return own_cancelled_.contains(task); }
     void cancel_all();
     /// Everything that was submitted is done, and all ranks that are not lost have come back.
     bool at_rest();
@@ -162,6 +168,8 @@ class Server {
     void schedule_together(Task& task);
     void start_together(Gang& gang, const Start& start);
     void break_up(const Task& task);
+    bool cancel_running(Task& task);
+    void call_back(const Task& task);
     bool all_are_back(const Task& task, double& took_s);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
@@ -224,6 +232,7 @@ class Server {
     std::unordered_map<std::string, std::uint32_t> kinds_;
     std::vector<ByteWriter> orders_;  ///< that have not left, by rank
     std::vector<int> to_flush_;
+    std::set<TaskId> own_cancelled_;  ///< in a pool of one rank
     std::deque<Order> own_orders_;  ///< of a pool of one rank
     std::set<TaskId> limited_;      ///< running ones with a time limit, and those over
     std::map<int, TaskFailure> lost_;

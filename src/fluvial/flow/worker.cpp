@@ -64,6 +64,13 @@ bool Worker::take_orders() {
             Order order = Order::read(in);
             if (order.word == Word::Lost) {
                 lose(order.ranks.front());
+            } else if (order.word == Word::Cancel) {
+                const bool waits = std::ranges::any_of(orders_, [&](const Order& other) {
+                    return other.word == Word::Run && other.task == order.task;
+                });
+                if (waits || order.task == running_) {  // else it is over
+                    cancelled_.insert(order.task);
+                }
             } else {
                 orders_.push_back(std::move(order));
             }
@@ -71,6 +78,12 @@ bool Worker::take_orders() {
         taken = true;
     }
     return taken;
+}
+
+/// Called by the task that runs, at any depth.
+bool Worker::hears_of_cancel(TaskId task) {
+    take_orders();
+    return cancelled_.contains(task);
 }
 
 void Worker::lose(int rank) {
@@ -127,13 +140,20 @@ void Worker::run(Order& order) {
         flush();
     }
     auto failure = bring_inputs(order);
+    // Others of a team may be in it, and wait for this rank.
+    if (order.team == 0 && cancelled_.contains(order.task) && !failure) {
+        failure = cancelled_before_it_began();
+    }
     Report done;
     if (failure) {
         done = {.word = Word::Done, .task = order.task, .result = {}, .failure = failure};
         done.began_ns = now_ns();
     } else {
-        done = crew_.run(order);
+        running_ = order.task;
+        done = crew_.run(order, [this, task = order.task] { return hears_of_cancel(task); });
+        running_ = 0;
     }
+    cancelled_.erase(order.task);
     last_function_ = order.function;
     last_took_s_ = done.took_s;
     if (order.team == 0) {

@@ -50,6 +50,7 @@ class Worker {
     };
 
     bool take_orders();
+    bool hears_of_cancel(TaskId task);
     void lose(int rank);
     bool take_notes();
     void carry_out(Order order);
@@ -76,6 +77,8 @@ class Worker {
     std::map<std::pair<int, int>, Outbox> outboxes_;  ///< by rank and tag
     std::uint32_t last_function_ = 0;
     double last_took_s_ = 0;
+    TaskId running_ = 0;          ///< the task, or 0
+    std::set<TaskId> cancelled_;  ///< of what runs, and of orders
     std::map<TaskId, Gathering> gathering_;
     std::set<int> lost_;                                   ///< ranks
     std::map<TaskId, std::shared_ptr<const Bytes>> kept_;  ///< messages of results, by their tasks
