@@ -2,6 +2,7 @@
 """kill -9 of a program whose pool has a journal: what was reported as finished is not lost."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -45,6 +46,30 @@ def test_killed_at_any_moment(tmp_path, seed):
     assert [one for one in told if one["again"] or not one["right"]] == []
     assert sum(one["told"] for one in told) > 10 * KILLS  # many had finished
     assert any(one["told"] < 60 for one in told)  # and not always all
+
+
+def test_where_no_file_can_be_mapped_as_shared(tmp_path, seed):
+    """As on some network file systems; here the system call is what refuses."""
+    library = tmp_path / "no_shared_mappings.so"
+    source = PROGRAM.with_name("no_shared_mappings.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    there = os.environ | {"LD_PRELOAD": str(library), "NO_SHARED_MAPPINGS": str(folder)}
+    maps = "import mmap, sys; file = open(sys.argv[1], 'wb+'); file.truncate(1); mmap.mmap(file.fileno(), 1)"
+    refused = subprocess.run(
+        [sys.executable, "-c", maps, str(folder / "mapped")],
+        env=there,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "OSError: [Errno 19]" in refused.stderr
+    argv = [sys.executable, str(PROGRAM), str(folder), str(seed), str(seed + 1)]
+    done = subprocess.run(argv, env=there, capture_output=True, text=True, timeout=90, check=True)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(told) == 2
+    assert [one for one in told if one["again"] or not one["right"]] == []
 
 
 @pytest.mark.any_mpi
