@@ -263,7 +263,7 @@ void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Ope
                                 std::move(operation),
                                 Ending(*channel.control, stream.number, channel.consumers,
                                        static_cast<int>(at - channel.consumers.begin())),
-                                channel.trace.get());
+                                channel.trace.events.get());
     }
     if (produces(role)) {
         stream.producer.emplace(stream.plan, stream.options.element, stream.options.association,

@@ -17,18 +17,18 @@ constexpr int quick_looks = 1000;
 class UnderWay {
   public:
     UnderWay(std::optional<Collective>& current, bool& staying, Collective purpose)
-        : collective_(current), staying_(staying) {
-        collective_ = purpose;
+        : current_(current), staying_(staying) {
+        current_ = purpose;
     }
     ~UnderWay() {
-        collective_.reset();
+        current_.reset();
         staying_ = false;
     }
     UnderWay(const UnderWay&) = delete;
     UnderWay& operator=(const UnderWay&) = delete;
 
   private:
-    std::optional<Collective>& collective_;
+    std::optional<Collective>& current_;
     bool& staying_;
 };
 
@@ -53,15 +53,15 @@ const char* name_of(Collective purpose) {
 ChannelState::Together ChannelState::begin_together(Collective purpose) {
     const progress::Served::Inside inside(served);
     check_usable();
-    if (collective_) {
+    if (barrier_.purpose) {
         throw InvalidArgument(Problem{text("an operation of this rank tries to ", name_of(purpose)),
-                                      text("the rank is about to ", name_of(*collective_)),
+                                      text("the rank is about to ", name_of(*barrier_.purpose)),
                                       "one after the other",
                                       "Attach, begin and close outside of operations"});
     }
-    const UnderWay under_way(collective_, staying_, purpose);
+    const UnderWay under_way(barrier_.purpose, barrier_.staying, purpose);
     come(purpose);
-    staying_ = true;
+    barrier_.staying = true;
     std::exception_ptr thrown;
     mpi::Request everybody = comm.ibarrier();
     stay(everybody, thrown, false);
@@ -70,12 +70,12 @@ ChannelState::Together ChannelState::begin_together(Collective purpose) {
 }
 
 void ChannelState::come(Collective purpose) {
-    coming_ = comm.ibarrier();
+    barrier_.coming = comm.ibarrier();
     try {
         progress::BackOff back_off(ranks_per_core());
-        wait(name_of(purpose), [&] { return coming_.test(); }, back_off);
+        wait(name_of(purpose), [&] { return barrier_.coming.test(); }, back_off);
     } catch (...) {
-        coming_.abandon();
+        barrier_.coming.abandon();
         leave(std::current_exception());
         throw;
     }
@@ -99,7 +99,7 @@ class ChannelState::Stays final : public progress::Waiting {
         }
         bool moved = false;
         keeping([&] { moved = advance(); });
-        if (channel_.left_) {
+        if (channel_.barrier_.left) {
             step_.abandon();
             if (thrown_) {
                 std::rethrow_exception(thrown_);
@@ -120,14 +120,14 @@ class ChannelState::Stays final : public progress::Waiting {
             channel_.take_control_messages();
         } else {
             // The vote under way is the one before votes_.
-            moved = votes_ && channel_.wanted_vote_ < channel_.votes_ - 1 ? channel_.attend()
+            moved = votes_ && channel_.barrier_.wanted_vote < channel_.barrier_.votes - 1 ? channel_.attend()
                                                                           : channel_.progress();
         }
         if (moved) {
             deadline_ = Deadline(channel_.options.timeout_s);
         }
         if (deadline_.passed()) {
-            channel_.staying_ = false;
+            channel_.barrier_.staying = false;
             throw TimedOut(Problem{"a rank of the channel has stopped where all come together",
                                    text("nothing moved for ", channel_.options.timeout_s, " s"), "",
                                    "Look at the other ranks, or raise timeout_s"});
@@ -140,7 +140,7 @@ class ChannelState::Stays final : public progress::Waiting {
             work();
         } catch (...) {
             channel_.fail(std::current_exception());
-            if (!channel_.staying_ && !channel_.left_) {
+            if (!channel_.barrier_.staying && !channel_.barrier_.left) {
                 channel_.announce(true);
             }
             if (!thrown_) {
@@ -189,9 +189,9 @@ bool ChannelState::attend() {
 void ChannelState::conclude(Collective purpose, std::exception_ptr& thrown) {
     const auto code = static_cast<Index>(purpose);
     for (bool over = false; !over;) {
-        const Index calm = asked_vote_ == votes_ ? 0 : 1;
+        const Index calm = barrier_.asked_vote == barrier_.votes ? 0 : 1;
         mpi::Request vote = comm.imin_of_each({failure ? rank : comm.size(), code, -code, calm});
-        ++votes_;
+        ++barrier_.votes;
         stay(vote, thrown, true);
         const std::vector<std::byte> bytes = vote.take();
         ByteReader least(bytes);
@@ -208,7 +208,7 @@ void ChannelState::conclude(Collective purpose, std::exception_ptr& thrown) {
                               text(name_of(one), " on some, ", name_of(other), " on others"),
                               "the same on all", "Attach and close in the same order on all ranks"};
         failure = mpi::Failure{"InvalidArgument", InvalidArgument(problem).what(), 0};
-        left_ = true;
+        barrier_.left = true;
         check_usable();
     }
 }
@@ -230,9 +230,9 @@ void ChannelState::throw_together(std::exception_ptr thrown) {
 }
 
 void ChannelState::ask_others_to_work_on() {
-    asked_vote_ = votes_;
+    barrier_.asked_vote = barrier_.votes;
     ByteWriter out;
-    out.put(asked_vote_);
+    out.put(barrier_.asked_vote);
     for (int other = 0; other < comm.size(); ++other) {
         if (other != rank) {
             control->post(other, topic_work_on, 0, out.view());
@@ -258,7 +258,7 @@ progress::Movement ChannelState::movement() const {
 /// Where all ranks come together, no program goes on, only operations do. When these all wait, they
 /// wait in vain.
 void ChannelState::check_quiescence(std::string_view what) {
-    if (!collective_ || !working() || !(staying_ || coming_.test())) {
+    if (!barrier_.purpose || !working() || !(barrier_.staying || barrier_.coming.test())) {
         return;
     }
     if (!quiescence->found(movement())) {
@@ -266,7 +266,7 @@ void ChannelState::check_quiescence(std::string_view what) {
     }
     throw InvalidArgument(Problem{
         text("an operation waits in vain: Fluvial cannot ", what, " before its end"),
-        text("all ranks are about to ", name_of(*collective_), ", and nothing moves any more"), "",
+        text("all ranks are about to ", name_of(*barrier_.purpose), ", and nothing moves any more"), "",
         "Inside of operations use what does not wait (try_next, isend, iquery), or wait after "
         "them"});
 }
@@ -274,7 +274,7 @@ void ChannelState::check_quiescence(std::string_view what) {
 /// What is in flight, or a failure that others told of, keeps this rank from coming to a barrier.
 void ChannelState::leave(std::exception_ptr thrown) noexcept {
     fail(thrown);
-    if (!left_) {
+    if (!barrier_.left) {
         announce(true);
     }
 }

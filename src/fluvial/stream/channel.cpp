@@ -24,7 +24,8 @@ void write_trace(const ChannelState& state) {
     for (const auto& stream : state.streams) {
         names.push_back(stream->name());
     }
-    write_trace(state.trace_file, state.comm, *state.trace, state.clock_offset_ns, roles, names);
+    write_trace(state.trace.file, state.comm, *state.trace.events, state.trace.clock_offset_ns, roles,
+                names);
 }
 
 /// Throws InvalidArgument when elements are left that no call takes.
@@ -74,7 +75,7 @@ void end_streams(ChannelState& state) {
 std::exception_ptr free_together(ChannelState& state) {
     std::exception_ptr unwritten;
     try {
-        if (state.trace) {
+        if (state.trace.events) {
             write_trace(state);
         }
     } catch (const Error&) {
@@ -169,7 +170,7 @@ void Channel::close() {
     const progress::Served::Inside inside(state.served);
     std::exception_ptr unwritten;
     try {
-        std::optional<Trace::Span> span(std::in_place, state.trace.get(), Activity::Terminating,
+        std::optional<Trace::Span> span(std::in_place, state.trace.events.get(), Activity::Terminating,
                                         -1);
         end_streams(state);
         // The rank that comes first still answers ranks that are not through yet.
@@ -178,8 +179,7 @@ void Channel::close() {
         span.reset();
         state.closed = true;
         state.served.end();
-        state.heartbeats.reset();
-        state.distant_beats.reset();
+        state.lost_ranks.end();
         unwritten = free_together(state);
     } catch (...) {
         state.fail(std::current_exception());

@@ -10,7 +10,6 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/host/oversubscription.hpp"
 #include "fluvial/host/process_watch.hpp"
-#include "fluvial/move/beats_between_hosts.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/clock_offset.hpp"
 #include "fluvial/progress/engine.hpp"
@@ -96,28 +95,6 @@ std::vector<int> ranks_on_host(const ChannelState& state) {
     return host_ranks;
 }
 
-std::vector<progress::Heartbeats::Neighbour> neighbours_of(const ChannelState& state) {
-    std::vector<progress::Heartbeats::Neighbour> found;
-    for (int other = 0; other < static_cast<int>(state.members.size()); ++other) {
-        if (other == state.rank || state.host_ranks[static_cast<std::size_t>(other)] < 0) {
-            continue;
-        }
-        found.push_back({other, state.members[static_cast<std::size_t>(other)].beats});
-    }
-    return found;
-}
-
-std::unique_ptr<move::DistantBeats> beats_afar(const ChannelState& state) {
-    if (std::isinf(state.options.stall_timeout_s)) {
-        return nullptr;
-    }
-    std::vector<int> hosts;
-    for (const Member& member : state.members) {
-        hosts.push_back(member.host);
-    }
-    return move::beats_to_next_host(state.comm, hosts, state.options.stall_timeout_s);
-}
-
 void introduce(ChannelState& state, Role role) {
     state.rank = state.comm.rank();
     state.host = state.comm.split_by_host(mpi::Comm::Split::OnThread);
@@ -136,9 +113,6 @@ void introduce(ChannelState& state, Role role) {
         if (consumes(member.role)) {
             state.consumers.push_back(rank);
         }
-        if (rank != state.rank && member.host == host && is_alive(member.process)) {
-            state.watched.push_back(rank);
-        }
     }
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
@@ -149,12 +123,11 @@ void introduce(ChannelState& state, Role role) {
             if (sleeps) {
                 state.bells = host::Bells(state.host);
             }
-            state.heartbeats =
-                progress::Heartbeats::begin(neighbours_of(state), state.options.stall_timeout_s);
+            state.lost_ranks.watch_host(state.members, state.rank, state.options);
         });
-        state.distant_beats = beats_afar(state);
+        state.lost_ranks.watch_next_host(state.comm);
     } catch (...) {
-        state.heartbeats.reset();
+        state.lost_ranks.end();
         state.bells.close();
         state.host.close();
         state.comm.close();
@@ -169,19 +142,20 @@ void begin_trace(ChannelState& state, std::int64_t begin_ns) {
     if (!state.members.front().traces) {
         return;
     }
-    state.trace = std::make_unique<Trace>();
-    state.trace->add(Activity::SetUp, -1, begin_ns, now_ns());
+    OwnTrace& trace = state.trace;
+    trace.events = std::make_unique<Trace>();
+    trace.events->add(Activity::SetUp, -1, begin_ns, now_ns());
     const bool one_host =
         std::all_of(state.members.begin(), state.members.end(),
                     [&](const Member& member) { return member.host == state.members[0].host; });
     if (!one_host) {
-        state.clock_offset_ns = mpi::clock_offset(state.comm, now_ns);
+        trace.clock_offset_ns = mpi::clock_offset(state.comm, now_ns);
     }
-    state.trace_start_ns = state.comm.min(begin_ns + state.clock_offset_ns) - state.clock_offset_ns;
+    trace.start_ns = state.comm.min(begin_ns + trace.clock_offset_ns) - trace.clock_offset_ns;
     ByteWriter first;
     first.put_string(state.options.trace_file);
     const Bytes bytes = state.comm.bcast(first.view(), 0);
-    state.trace_file = ByteReader(bytes).get_string();
+    trace.file = ByteReader(bytes).get_string();
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void ChannelState::handle_topics() {
     quiescence.emplace(*control, rank, comm.size());
     control->on(topic_failed, [this](const auto& message) { return take_failure(message); });
     control->on(topic_work_on, [this](const auto& message) {
-        wanted_vote_ = std::max(wanted_vote_, ByteReader(message.bytes).template get<Index>());
+        barrier_.wanted_vote = std::max(barrier_.wanted_vote, ByteReader(message.bytes).template get<Index>());
         return false;
     });
     for (const progress::Topic topic : StreamState::topics) {
@@ -73,7 +73,7 @@ void ChannelState::handle_topics() {
 }
 
 bool ChannelState::take_failure(const progress::ControlMessage& message) {
-    left_ = left_ || message.subject == leaves;
+    barrier_.left = barrier_.left || message.subject == leaves;
     if (failure) {
         return true;
     }
@@ -125,7 +125,7 @@ bool ChannelState::advance(const StreamState* spared, bool served) {
     if (waits && !moved) {
         quiescence->answer(movement());
     }
-    if (control_polled_ns_ - looked_ns_ >= look_every_ns) {
+    if (control_polled_ns_ - lost_ranks.looked_ns() >= look_every_ns) {
         look_for_the_lost();
     }
     moved = advance_thresholds() || moved;
@@ -136,7 +136,7 @@ bool ChannelState::advance(const StreamState* spared, bool served) {
     }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
-    if (staying_ && !moved && asked_vote_ < votes_ && working()) {
+    if (barrier_.staying && !moved && barrier_.asked_vote < barrier_.votes && working()) {
         ask_others_to_work_on();
     }
     return moved;
@@ -163,7 +163,7 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
         stream->counted.idle_ns += std::max<std::int64_t>(0, until_ns - begin_ns);
     }
     if (traced && end_ns - begin_ns >= idle_worth_tracing_ns) {
-        trace->add(Activity::Idle, -1, begin_ns, end_ns);
+        trace.events->add(Activity::Idle, -1, begin_ns, end_ns);
     }
 }
 
@@ -174,7 +174,7 @@ class ChannelState::Waits final : public progress::Waiting {
         : channel_(channel),
           what_(what),
           done_(done),
-          traced_(channel.trace && !channel.trace->in_span()),
+          traced_(channel.trace.events && !channel.trace.events->in_span()),
           moves_(channel.moves_) {}
     ~Waits() override { idle_until(now_ns()); }
     Waits(const Waits&) = delete;
@@ -276,11 +276,11 @@ void ChannelState::fail(const mpi::Failure& failed) noexcept {
     for (const auto& stream : streams) {
         stream->fast = {};
     }
-    announce(!staying_);
+    announce(!barrier_.staying);
 }
 
 void ChannelState::announce(bool is_leaving) noexcept {
-    left_ = left_ || is_leaving;
+    barrier_.left = barrier_.left || is_leaving;
     if (!mpi::running()) {
         return;
     }
@@ -300,7 +300,7 @@ void ChannelState::announce(bool is_leaving) noexcept {
 /// The events of all ranks are not collected any more: each rank writes its own, beside where all
 /// would be.
 void ChannelState::leave_trace() const noexcept {
-    if (!trace) {
+    if (!trace.events) {
         return;
     }
     try {
@@ -308,7 +308,7 @@ void ChannelState::leave_trace() const noexcept {
         for (const auto& stream : streams) {
             names.push_back(stream->name());
         }
-        write_own_trace(trace_file, rank, *trace, trace_start_ns,
+        write_own_trace(trace.file, rank, *trace.events, trace.start_ns,
                         members[static_cast<std::size_t>(rank)].role, names);
     } catch (const std::exception&) {
         return;  // the channel's failure is what counts
@@ -331,8 +331,7 @@ void ChannelState::abandon() noexcept {
     for (const auto& threshold : thresholds) {
         threshold->forget_rule();
     }
-    heartbeats.reset();
-    distant_beats.reset();
+    lost_ranks.end();
     if (control) {
         control->abandon();
     }

@@ -17,14 +17,13 @@
 #include "fluvial/base/only_thread.hpp"
 #include "fluvial/base/trace.hpp"
 #include "fluvial/host/bell.hpp"
-#include "fluvial/move/distant_beats.hpp"
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/progress/back_off.hpp"
 #include "fluvial/progress/control_messages.hpp"
 #include "fluvial/progress/engine.hpp"
-#include "fluvial/progress/heartbeats.hpp"
 #include "fluvial/progress/quiescence.hpp"
 #include "fluvial/stream/channel.hpp"
+#include "fluvial/stream/lost_ranks.hpp"
 #include "fluvial/stream/own_process.hpp"
 
 namespace fluvial::stream {
@@ -46,6 +45,14 @@ inline constexpr progress::Topic topic_work_on("barrier: work on",
 enum class Collective : int { AttachStream, BeginThreshold, Close };
 const char* name_of(Collective purpose);
 
+/// What this rank adds to a trace of the channel.
+struct OwnTrace {
+    std::unique_ptr<Trace> events;     ///< null: no trace is wanted
+    std::string file;                  ///< the first rank's word
+    std::int64_t start_ns = 0;         ///< when the first rank opened the channel, on this clock
+    std::int64_t clock_offset_ns = 0;  ///< to the clock of rank 0
+};
+
 struct ChannelState : std::enable_shared_from_this<ChannelState> {
     OwnProcess process{*this};
     ChannelOptions options;
@@ -58,11 +65,8 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::vector<int> consumer_of;           ///< nearest_consumers(members)
     std::vector<int> host_ranks;            ///< in `host`, of each member; -1 on other hosts
     std::vector<double> ranks_per_core_of;  ///< ranks a core, of each rank in `host`
-    std::vector<int> watched;               ///< members on this host whose death can be seen
     host::Bells bells;                      ///< where ranks share cores
-    std::unique_ptr<progress::Heartbeats>
-        heartbeats;  ///< null where they cannot be seen, or are not wanted
-    std::unique_ptr<move::DistantBeats> distant_beats;  ///< with a neighbour on the next host
+    LostRanks lost_ranks;
     std::unique_ptr<progress::ControlMessages> control;
     std::optional<progress::Quiescence> quiescence;
     std::vector<std::shared_ptr<StreamState>> streams;
@@ -71,16 +75,13 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     bool closed = false;
     bool closing = false;
     OnlyThread only_thread;
-    std::unique_ptr<Trace> trace;      ///< null: none is wanted
-    std::string trace_file;            ///< the first rank's word
-    std::int64_t trace_start_ns = 0;   ///< when the first rank opened the channel, on this clock
-    std::int64_t clock_offset_ns = 0;  ///< to the clock of rank 0
+    OwnTrace trace;
 
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
     /// From the second step of a barrier on the others begin no operations by themselves, and make
     /// no room: no operation may wait for some.
-    bool may_wait() const { return !staying_; }
+    bool may_wait() const { return !barrier_.staying; }
     /// Of a member on this host; null when there is none.
     host::Bell* bell_of(int member) const {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);
@@ -128,6 +129,16 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void abandon() noexcept;
 
   private:
+    /// Where all come together before collective work.
+    struct Barrier {
+        std::optional<Collective> purpose;  ///< of the one that is under way
+        mpi::Request coming;                ///< its first step
+        bool staying = false;               ///< whatever happens, this rank comes to its end
+        bool left = false;       ///< after a failure: a rank comes to no barrier any more
+        Index votes = 0;         ///< that this rank has given in all barriers so far
+        Index asked_vote = -1;   ///< before this vote this rank asked the others to work on
+        Index wanted_vote = -1;  ///< before this vote another rank did
+    };
     class Waits;
     class Stays;
     void wait(std::string_view what, const std::function<bool()>& done,
@@ -154,25 +165,14 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void look_around();
     /// Throws PeerLost when a watched rank is dead, PeerStalled when one does not beat.
     void look_for_the_lost();
-    void look_for_the_dead();
-    void look_for_the_stalled();
-    void look_for_the_distant();
     [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t control_polled_ns_ = 0;
-    std::int64_t looked_ns_ = now_ns();     ///< for the lost
-    std::int64_t watched_ns_ = now_ns();    ///< whether others live
     std::uint64_t moves_ = 0;               ///< calls of progress() that moved something
     bool moved_ = false;                    ///< the last one did
     bool waits_ = false;                    ///< the caller of progress() only waits
-    std::optional<Collective> collective_;  ///< under way
-    mpi::Request coming_;                   ///< its first step
-    bool staying_ = false;                  ///< whatever happens, this rank comes to its end
-    Index votes_ = 0;                       ///< that this rank has given in all barriers so far
-    Index asked_vote_ = -1;   ///< before this vote this rank asked the others to work on
-    Index wanted_vote_ = -1;  ///< before this vote another rank did
+    Barrier barrier_;
     mutable bool unheard_ = false;
-    bool left_ = false;  ///< after a failure: a rank comes to no barrier any more
     bool advancing_thresholds_ = false;
 
   public:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a rank of a channel sees that another one is dead or stopped.
-#include "fluvial/base/clock.hpp"
+/// What becomes of a channel that has lost a rank.
 #include "fluvial/base/error.hpp"
-#include "fluvial/progress/silence.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
@@ -22,7 +20,7 @@ void ChannelState::look_at_others(const char* what, double waited_s) {
     if (!closed) {
         control_polled_ns_ = 0;
         take_control_messages();
-        if (failure && left_) {
+        if (failure && barrier_.left) {
             check_usable();
         }
     }
@@ -38,49 +36,9 @@ void ChannelState::look_at_others(const char* what, double waited_s) {
 }
 
 void ChannelState::look_for_the_lost() {
-    looked_ns_ = now_ns();
-    if (static_cast<double>(looked_ns_ - watched_ns_) * 1e-9 >= options.dead_after_s / 2) {
-        watched_ns_ = looked_ns_;
-        look_for_the_dead();
+    if (const auto lost = lost_ranks.look()) {
+        lose(*lost);
     }
-    look_for_the_stalled();
-    look_for_the_distant();
-}
-
-void ChannelState::look_for_the_dead() {
-    for (const int other : watched) {
-        if (is_alive(members[static_cast<std::size_t>(other)].process)) {
-            continue;
-        }
-        lose({"PeerLost", "the process died", other});
-    }
-}
-
-void ChannelState::look_for_the_stalled() {
-    const auto silent = heartbeats ? heartbeats->look() : std::nullopt;
-    if (!silent) {
-        return;
-    }
-    look_for_the_dead();  // dead ranks do not beat either
-    const int other = silent->member;
-    const host::Process& process = members[static_cast<std::size_t>(other)].process;
-    lose(
-        {"PeerStalled",
-         progress::silent_here({process, silent->silent_s, options.stall_timeout_s, "the channel"}),
-         other});
-}
-
-/// The next host may have failed, or be cut off: its ranks cannot tell.
-void ChannelState::look_for_the_distant() {
-    const auto silent = distant_beats ? distant_beats->look() : std::nullopt;
-    if (!silent) {
-        return;
-    }
-    const host::Process& process = members[static_cast<std::size_t>(silent->member)].process;
-    lose(
-        {"PeerStalled",
-         progress::silent_afar({process, silent->silent_s, options.stall_timeout_s, "the channel"}),
-         silent->member});
 }
 
 void ChannelState::lose(const mpi::Failure& lost) {
@@ -88,11 +46,11 @@ void ChannelState::lose(const mpi::Failure& lost) {
         control_polled_ns_ = 0;
         take_control_messages();  // its last words may say why
     }
-    staying_ = false;
+    barrier_.staying = false;
     if (!failure) {
         fail(lost);
     }
-    if (!left_) {
+    if (!barrier_.left) {
         announce(true);
     }
     failure->raise(static_cast<int>(members.size()));

@@ -33,7 +33,7 @@ void Pending::wait() {
         return;
     }
     const Activity activity = sending_ ? Activity::Stalled : Activity::Terminating;
-    const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
+    const Trace::Span span(stream_->channel->trace.events.get(), activity, stream_->number);
     // Where no call may wait for room, it is enough that the user's memory may be used again.
     const bool keeps = !stream_->channel->may_wait();
     ProducerEnd& producer = *stream_->producer;

@@ -63,7 +63,7 @@ void wait_for_room(StreamState& stream, const char* verb, const std::function<bo
     OwnBuffer own(stream, false);
     const auto done = [&] { return found() || (own.check(), false); };
     ++stream.counted.stalls;
-    const Trace::Span span(stream.channel->trace.get(), Activity::Stalled, stream.number);
+    const Trace::Span span(stream.channel->trace.events.get(), Activity::Stalled, stream.number);
     const std::int64_t begin = now_ns();
     stream.channel->wait(text(verb, ' ', stream.name()), done);
     stream.counted.stalled_ns += now_ns() - begin;

@@ -75,7 +75,7 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     const ChannelState::Together together =
         state_->channel->begin_together(Collective::AttachStream);
     name();
-    const Trace::Span span(state_->channel->trace.get(), Activity::SetUp, state_->number);
+    const Trace::Span span(state_->channel->trace.events.get(), Activity::SetUp, state_->number);
     attach(*state_, std::move(operation));
     state_->channel->streams.push_back(state_);
     state_->channel->comm.barrier();  // no rank writes to one that does not know the stream yet

@@ -106,7 +106,7 @@ bool ThresholdCollective::contribute(std::span<const std::byte> value) {
     const progress::Served::Inside inside(state.served);
     const std::uint64_t round = protocol_->contribute(value);
     std::optional<bool> verdict;
-    const Trace::Span span(state.trace.get(), Activity::Threshold, -1);
+    const Trace::Span span(state.trace.events.get(), Activity::Threshold, -1);
     try {
         state.wait("reach the verdict of a threshold collective", [&] {
             verdict = protocol_->verdict(round);
