@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fluvial/c/answers.hpp"
+#include "fluvial/c/copied_values.hpp"
 #include "fluvial/c/boundary.hpp"
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/c/operators.hpp"

@@ -44,7 +44,7 @@ class FabricRemoteReader final : public RemoteReader {
     std::string transport() const override { return "libfabric " + provider_; }
 
   private:
-    class Answer;
+    class Response;
     [[noreturn]] void throw_none_begins() const;
 
     std::string provider_;
@@ -57,10 +57,10 @@ class FabricRemoteReader final : public RemoteReader {
     std::atomic<bool> broken_ = false;  ///< a read ended in the middle
 };
 
-/// Waits for the answer to a request, and then for the reads.
-class FabricRemoteReader::Answer final : public progress::Waiting {
+/// Waits for the response to a request, and then for the reads.
+class FabricRemoteReader::Response final : public progress::Waiting {
   public:
-    Answer(FabricRemoteReader& reader, std::span<const RemoteBox> boxes,
+    Response(FabricRemoteReader& reader, std::span<const RemoteBox> boxes,
            const std::function<void(double)>& look)
         : reader_(reader), endpoint_(*reader.endpoint_), look_(look) {
         for (const RemoteBox& box : boxes) {
@@ -212,7 +212,7 @@ void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
     const Bytes request = encode_request(boxes);
     message.append(request.data(), request.size());
     connection_.post(message.view());
-    Answer answer(*this, boxes, look);
+    Response response(*this, boxes, look);
     // Before the memory that is read into is unregistered, or is used for something else.
     const auto end_reads = [&](FabricEndpoint* endpoint) {
         if (broken_) {
@@ -222,9 +222,9 @@ void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
     const std::unique_ptr<FabricEndpoint, decltype(end_reads)> guard(endpoint_.get(), end_reads);
     progress::BackOff back_off;
     try {
-        progress::wait(answer, back_off);
+        progress::wait(response, back_off);
     } catch (...) {
-        broken_ = !answer.refused();
+        broken_ = !response.refused();
         throw;
     }
     message.clear();

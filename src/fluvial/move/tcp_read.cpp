@@ -36,10 +36,10 @@ ArrayView rows_of(const ArrayView& view, int axis, Index first, Index count) {
 
 }  // namespace
 
-/// Waits for the answer to a request.
-class TcpRemoteReader::Answer final : public progress::Waiting {
+/// Waits for the response to a request.
+class TcpRemoteReader::Response final : public progress::Waiting {
   public:
-    Answer(TcpRemoteReader& reader, std::span<const RemoteBox> boxes,
+    Response(TcpRemoteReader& reader, std::span<const RemoteBox> boxes,
            const std::function<void(double)>& look)
         : connection_(reader.connection_),
           data_(reader.encrypt_),
@@ -127,12 +127,12 @@ void TcpRemoteReader::read(std::span<const RemoteBox> boxes,
         throw ReaderUsedUp("an earlier read of the same connection ended in the middle");
     }
     connection_.post(encode_request(boxes));
-    Answer answer(*this, boxes, look);
+    Response response(*this, boxes, look);
     progress::BackOff back_off;
     try {
-        progress::wait(answer, back_off);
+        progress::wait(response, back_off);
     } catch (...) {
-        broken_ = !answer.refused();
+        broken_ = !response.refused();
         throw;
     }
 }

@@ -29,7 +29,7 @@ class TcpRemoteReader final : public RemoteReader {
     std::string transport() const override { return encrypt_ ? "tcp, encrypted" : "tcp"; }
 
   private:
-    class Answer;
+    class Response;
 
     SecureConnection connection_;
     bool encrypt_;

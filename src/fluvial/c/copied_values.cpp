@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/c/answers.hpp"
+#include "fluvial/c/copied_values.hpp"
 
 #include <algorithm>
 #include <cmath>
