@@ -65,10 +65,11 @@ void add_world_classes(nb::module_& m, PyObject* error) {
                   {error, PyExc_ConnectionError, broken.ptr()});
     add_class(m, "PeerStalled", "A process is alive but gives no heartbeat.", {lost});
     const nb::object cancelled = nb::module_::import_("concurrent.futures").attr("CancelledError");
-    add_class(m, "TaskCancelled",
-              "A task was cancelled, or another one whose result it needs or that was to start with "
-              "it.",
-              {error, cancelled.ptr()});
+    add_class(
+        m, "TaskCancelled",
+        "A task was cancelled, or another one whose result it needs or that was to start with "
+        "it.",
+        {error, cancelled.ptr()});
     add_class(m, "Refused", "Authentication failed.", {error, PyExc_PermissionError});
     add_class(m, "StaleContact", "A contact file whose writer is dead.",
               {error, PyExc_ConnectionError});

@@ -146,17 +146,23 @@ flow::TaskOptions options_of(const nb::dict& wanted) {
     options.timeout_s = nb::cast<double>(wanted["timeout"]);
     options.retries = nb::cast<int>(wanted["retries"]);
     options.kind = nb::cast<std::string>(wanted["kind"]);
-    options.keep = nb::cast<bool>(wanted["keep"]);
+    options.keep_parts = nb::isinstance<nb::str>(wanted["keep"]);  // "parts"
+    options.keep = !options.keep_parts && nb::cast<bool>(wanted["keep"]);
     options.fresh = nb::cast<bool>(wanted["fresh"]);
     options.exclusive = nb::cast<bool>(wanted["exclusive"]);
     options.resources = nb::cast<std::map<std::string, double>>(wanted["resources"]);
     return options;
 }
 
+/// A future in a tuple of one: each rank gets its own part of it.
 std::vector<flow::Argument> arguments_of(const nb::list& parts, const nb::list& futures) {
     std::vector<flow::Argument> arguments{joined(parts)};
     for (const nb::handle future : futures) {
-        arguments.emplace_back(nb::cast<FuturePtr>(future));
+        if (nb::isinstance<nb::tuple>(future)) {
+            arguments.emplace_back(flow::OwnPart{nb::cast<FuturePtr>(future[0])});
+        } else {
+            arguments.emplace_back(nb::cast<FuturePtr>(future));
+        }
     }
     return arguments;
 }
@@ -314,6 +320,11 @@ void bind_flow(nanobind::module_& m) {
     using namespace fluvial::python;
     nb::class_<fluvial::flow::FutureState>(m, "TaskState")
         .def_ro("number", &fluvial::flow::FutureState::task)
+        .def_prop_ro("parts",
+                     [](const fluvial::flow::FutureState& self) {
+                         const auto parts = self.parts();
+                         return std::vector<FuturePtr>(parts.begin(), parts.end());
+                     })
         .def_prop_ro("running", [](const fluvial::flow::FutureState& self) {
             return self.phase.load() == fluvial::flow::Phase::Running;
         });

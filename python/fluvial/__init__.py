@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .flow.command import CommandFailed, CompletedCommand, command
     from .flow.exported import TaskLibrary
     from .flow.parallel import parallel
+    from .flow.parts import own_part
     from .flow.pool import Pool
     from .flow.task import task
     from .opening import open
@@ -113,6 +114,7 @@ __all__ = [
     "distribute",
     "open",
     "ops",
+    "own_part",
     "parallel",
     "pipe",
     "reduce",
@@ -156,6 +158,7 @@ _HOMES = {
     "WriteStep": "stage.writer",
     "command": "flow.command",
     "open": "opening",
+    "own_part": "flow.parts",
     "parallel": "flow.parallel",
     "pipe": "piping",
     "reduce": "reducing",

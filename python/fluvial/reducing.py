@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -303,7 +303,7 @@ def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Reduced:
     except Exception as error:
         failure = error
     ranks = Together(comm)
-    of_all = ranks.all_have((facts, _text(failure)))
+    of_all: list[Any] = ranks.all_have((facts, _text(failure)))
     _raise_first(of_all, failure)
     if call is None:
         raise AssertionError("bug in Fluvial: no call and no failure")
@@ -371,7 +371,9 @@ def _merge(
             ranks.send((encoded, message), rank - distance, _TAG)
             break
         if rank + distance < size:
-            other, others_message = ranks.receive(rank + distance, _TAG)
+            other, others_message = cast(
+                "tuple[bytes, str | None]", ranks.receive(rank + distance, _TAG)
+            )
             message = message or others_message
             try:
                 if message is None:

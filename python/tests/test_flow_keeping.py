@@ -118,3 +118,85 @@ def test_a_task_with_a_key_cannot_keep(tmp_path):
         pytest.raises(fl.InvalidArgument, match="a key or keep, not both"),
     ):
         pool.with_options(key="one", keep=True)
+
+
+@fl.parallel
+def _slab(comm, n):
+    return np.arange(n, dtype="f8") + n * comm.rank
+
+
+@fl.parallel
+def _slab_but_last(comm, n):
+    if comm.rank == comm.size - 1:
+        raise LookupError("no slab")
+    return np.zeros(n)
+
+
+@fl.parallel
+def _parts_and_sum(comm, mine, offset=0):
+    return comm.gather(len(mine)), comm.allreduce(float(mine.sum())) + offset
+
+
+def _lengths(parts):
+    return [len(part) for part in parts]
+
+
+@pytest.mark.any_mpi
+def test_each_rank_of_a_team_keeps_its_part():
+    with fl.Pool(3) as pool:
+        two, three = pool.with_options(ranks=2), pool.with_options(ranks=3)
+        for wide, width in ((two, 2), (three, 3)):
+            field = wide.with_options(keep="parts").submit(_slab, 1000)
+            assert len(field.parts) == width and field.parts[0] is field.parts[0]
+            total = sum(range(1000 * width))
+            told = wide.submit(_parts_and_sum, fl.own_part(field), offset=1).result(timeout=60)
+            assert told == ([1000] * width, total + 1)
+            assert pool.submit(_lengths, field.parts).result(timeout=60) == [1000] * width
+            for rank, part in enumerate(field.parts):
+                found = part.result(timeout=60)
+                np.testing.assert_array_equal(found, np.arange(1000.0) + 1000 * rank)
+                assert part.done() and part.exception() is None
+            np.testing.assert_array_equal(field.result(timeout=60), np.arange(1000.0))
+            both = wide.submit(_parts_and_sum, mine=fl.own_part(field)).result(timeout=60)
+            assert both[1] == total
+
+
+def test_parts_of_a_pool_in_this_process():
+    with fl.Pool() as pool:
+        field = pool.with_options(keep="parts").submit(_slab, 5)
+        assert pool.submit(_parts_and_sum, fl.own_part(field)).result(timeout=60) == ([5], 10)
+        assert field.parts[0].result(timeout=60).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_parts_of_a_task_that_fails():
+    with fl.Pool(2) as pool:
+        wide = pool.with_options(ranks=2)
+        field = wide.with_options(keep="parts").submit(_slab_but_last, 5)
+        needs = wide.submit(_parts_and_sum, fl.own_part(field))
+        for future in (field, needs, *field.parts):
+            with pytest.raises(LookupError, match="no slab"):
+                future.result(timeout=60)
+
+
+def test_parts_that_cannot_be_had():
+    with fl.Pool(2) as pool:
+        wide = pool.with_options(ranks=2)
+        without = wide.submit(_slab, 5)
+        assert without.parts == []
+        with pytest.raises(fl.InvalidArgument, match="has no parts"):
+            fl.own_part(without)
+        with pytest.raises(fl.WrongType, match="own_part"):
+            fl.own_part(3)
+        field = wide.with_options(keep="parts").submit(_slab, 5)
+        for ranks in (1, (1, 2)):
+            with pytest.raises(fl.InvalidArgument, match="as wide as theirs"):
+                pool.with_options(ranks=ranks).submit(_parts_and_sum, fl.own_part(field))
+        with pytest.raises(fl.InvalidArgument, match="one width"):
+            pool.with_options(ranks=(1, 2), keep="parts")
+        with pytest.raises(fl.InvalidArgument, match=r'keep: got .*"parts"'):
+            wide.with_options(keep="part")
+        with pytest.raises(fl.InvalidArgument, match="a key or keep"):
+            wide.with_options(keep="parts", key="k")
+        with fl.Pool() as other, pytest.raises(fl.InvalidArgument, match="same pool"):
+            other.with_options(ranks=2).submit(_parts_and_sum, fl.own_part(field))
+        assert wide.submit(_parts_and_sum, fl.own_part(field)).result(timeout=60)[0] == [5, 5]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from .. import _core
 from ..base.messages import shown
@@ -13,9 +14,10 @@ from .functions import ShippedFunctions
 from .future import AnyFuture, Future
 from .keyed import KeyedTasks
 from .options import checked_options
+from .parts import OwnPart
 from .payload import packed_call
 from .task import Task
-from .task_core import CoreCall, TaskCore, TaskState
+from .task_core import CoreCall, CoreInput, TaskCore, TaskState
 from .tasks import packed_error
 
 
@@ -43,12 +45,24 @@ class CoreCalls:
     def of(self, task: Task) -> CoreCall:
         """Return what the core takes of a task: parts, inputs, options."""
         wanted = checked_options(task.options, task.function)
-        inputs: list[AnyFuture] = []
+        inputs: list[AnyFuture | OwnPart[Any]] = []
         call = self._shipped.bytes_of(task.function), task.arguments, task.keywords
         parts = packed_call(call, functools.partial(self._reference, inputs, {}, {}))
         if isinstance(near := wanted["near"], concurrent.futures.Future):
             wanted = {**wanted, "near": self.state_of(self._own(near, "near"))}
-        return parts, [self.state_of(input) for input in inputs], wanted
+        return parts, [self._input(one, wanted["ranks"]) for one in inputs], wanted
+
+    def _input(self, given: AnyFuture | OwnPart[Any], ranks: list[int]) -> CoreInput:
+        if not isinstance(given, OwnPart):
+            return self.state_of(given)
+        count = len(given.future.parts)
+        if ranks != [count]:
+            raise _core.InvalidArgument(
+                "a task whose ranks each get a part is as wide as theirs: got "
+                f"{ranks[0] if len(ranks) == 1 else f'{ranks[0]} to {ranks[-1]}'} ranks; allowed: "
+                f"{count} ranks. Or give it future.parts"
+            )
+        return (self.state_of(given.future),)
 
     def state_of(self, future: AnyFuture) -> TaskState:
         """Return what the core knows a future's task by."""
@@ -60,7 +74,7 @@ class CoreCalls:
 
     def _reference(
         self,
-        inputs: list[AnyFuture],
+        inputs: list[AnyFuture | OwnPart[Any]],
         numbers: dict[int, int],
         further: dict[int, AnyFuture],
         thing: object,
@@ -69,12 +83,17 @@ class CoreCalls:
             if id(thing) not in further:
                 further[id(thing)] = self._submit_further(thing)
             thing = further[id(thing)]
-        if not isinstance(thing, concurrent.futures.Future):
+        given: AnyFuture | OwnPart[Any]
+        if isinstance(thing, OwnPart):
+            self._own(thing.future, "own_part")
+            given = thing
+        elif isinstance(thing, concurrent.futures.Future):
+            given = self._own(thing, "an input of a task")
+        else:
             return None
-        future = self._own(thing, "an input of a task")
-        number = numbers.setdefault(id(future), len(inputs))
+        number = numbers.setdefault(id(given), len(inputs))
         if number == len(inputs):
-            inputs.append(future)
+            inputs.append(given)
         return number
 
     def _own(self, thing: object, what: str) -> AnyFuture:

@@ -43,8 +43,33 @@ class Future(concurrent.futures.Future[R]):
         self.function = ""
         self.for_journal = False
         """Whether the journal is to have the result, which then cannot stay on its rank."""
+        self._parts: list[Future[R]] = []
         self._to_be_cancelled = False
         self._has_ended = False
+
+    @property
+    def parts(self) -> list[Future[R]]:
+        """What each rank of the team returned, by its rank: of a task with ``keep="parts"``.
+
+        They stay where they were made, until a task on another rank has one as input, or `result`
+        asks for it. Empty for other tasks.
+        """
+        if not self._parts and self.task is not None:
+            made: list[Future[R]] = [Future(self.core) for _ in self.task.parts]
+            for part, state in zip(made, self.task.parts, strict=True):
+                part.task = state
+                self.add_done_callback(part._follow)
+            self._parts = self._parts or made  # another thread may have made them
+        return list(self._parts)
+
+    def _follow(self, whole: concurrent.futures.Future[Any]) -> None:
+        """Be told what came of the task of which this is a part."""
+        if whole.cancelled():
+            self.become_cancelled()
+        elif (error := whole.exception()) is not None:
+            self.settle(Outcome(error=error))
+        else:
+            self.settle(Outcome(STAYED))
 
     def cancel(self, *, running: bool = False) -> bool:
         """Keep the task from beginning; False when it has begun, or is done.
@@ -58,7 +83,9 @@ class Future(concurrent.futures.Future[R]):
         if self.done() or self.task is None:
             return self.cancelled()
         self._to_be_cancelled = True  # the word of it may come before the answer
-        if not self.core.cancel(self.first or self.task, running):  # with one of them, all are cancelled
+        if not self.core.cancel(
+            self.first or self.task, running
+        ):  # with one of them, all are cancelled
             return False
         self.become_cancelled()
         concurrent.futures.wait([self])  # for the thread that has the word

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from .main_names import MainNames
-    from .started_job import SentCall, SentOptions
-    from .task_core import CoreCall, CoreSettings, Failure, Report, TaskCore, TaskState
+    from .started_job import SentCall, SentInput, SentOptions
+    from .task_core import CoreCall, CoreInput, CoreSettings, Failure, Report, TaskCore, TaskState
 
 _LOOK_EVERY_S = 0.5
 _END_TIMEOUT_S = 10.0
@@ -118,31 +118,40 @@ class Lead:
             traceback.print_exc()
             _abort()
 
-    def _submit(self, number: int, message: bytes, inputs: list[int], options: SentOptions) -> None:
+    def _submit(
+        self, number: int, message: bytes, inputs: list[SentInput], options: SentOptions
+    ) -> None:
         self._submit_together([(number, message, inputs, options)], alone=True)
 
     def _submit_together(self, calls: list[SentCall], alone: bool = False) -> None:
         with self._lock:
             try:
+                numbers = [call[3].pop("part_numbers") for call in calls]
                 wanted = [self._wanted(*call[1:]) for call in calls]
                 states = (
                     [self._core.submit(*wanted[0])] if alone else self._core.submit_together(wanted)
                 )
             except _core.Error as error:
                 failure = type(error).__name__, str(error), -1, b""
-                for call in calls:
+                for call, part_numbers in zip(calls, numbers, strict=True):
                     self._refused.append((call[0], None, failure, None))
-                    self._states[call[0]] = self._core.failed(packed_error(error))
+                    for number in (call[0], *part_numbers):
+                        self._states[number] = self._core.failed(packed_error(error))
                 self._arrived.notify_all()
                 self._core.wake()
                 return
-            for call, state in zip(calls, states, strict=True):
+            for call, part_numbers, state in zip(calls, numbers, states, strict=True):
+                self._states.update(zip(part_numbers, state.parts, strict=True))
                 self._note(call[0], state)
 
-    def _wanted(self, message: bytes, inputs: list[int], options: SentOptions) -> CoreCall:
+    def _wanted(self, message: bytes, inputs: list[SentInput], options: SentOptions) -> CoreCall:
         if (near := options.pop("near_task")) is not None:
             options["near"] = self._states[near]
-        return [message], [self._states[other] for other in inputs], options
+        states: list[CoreInput] = [
+            (self._states[one[0]],) if isinstance(one, tuple) else self._states[one]
+            for one in inputs
+        ]
+        return [message], states, options
 
     def _note(self, number: int, state: TaskState) -> None:
         self._states[number] = state

@@ -21,6 +21,8 @@ from .task_core import CoreOptions, TaskPlace
 
 _RANKS_MAX = 2**31 - 1  # of an MPI job
 _WIDTHS_MAX = 10_000
+PARTS = "parts"
+"""A value of `keep`: what each rank of the team returns stays on it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class TaskOptions:
     key: str | Callable[..., str] | None = None
     exclusive: bool = False
     resources: Mapping[str, float] = field(default_factory=dict)
-    keep: bool = False
+    keep: bool | str = False
     fresh: bool = False
 
     def for_core(self, kind: str) -> CoreOptions:
@@ -68,17 +70,27 @@ class TaskOptions:
             "timeout": math.inf if self.timeout is None else to_seconds(self.timeout, "timeout"),
             "retries": to_int(self.retries, "retries", 0, _RANKS_MAX),
             "kind": to_text(self.kind, "kind") or kind,
-            "keep": self._keeps(),
+            "keep": self._keeps(widths),
             "fresh": to_bool(self.fresh, "fresh"),
             "exclusive": to_bool(self.exclusive, "exclusive"),
             "resources": amounts(self.resources),
         }
 
-    def _keeps(self) -> bool:
-        if to_bool(self.keep, "keep") and self.key is not None:
+    def _keeps(self, widths: list[int]) -> bool | str:
+        parts = isinstance(self.keep, str)
+        if parts and self.keep != PARTS:
             raise _core.InvalidArgument(
-                "the result of a task with a key is in the journal: got keep=True; allowed: a key "
-                "or keep, not both"
+                f'keep: got {shown(self.keep)}; allowed: True, False or "{PARTS}"'
+            )
+        if (parts or to_bool(self.keep, "keep")) and self.key is not None:
+            raise _core.InvalidArgument(
+                f"the result of a task with a key is in the journal: got keep={self.keep!r}; "
+                "allowed: a key or keep, not both"
+            )
+        if parts and len(widths) > 1:
+            raise _core.InvalidArgument(
+                f"a task that keeps its parts has one width: got {widths[0]} to {widths[-1]} "
+                "ranks; allowed: one number of ranks"
             )
         return self.keep
 
@@ -113,7 +125,7 @@ class OptionChanges(TypedDict, total=False):
     key: str | Callable[..., str] | None
     exclusive: bool
     resources: Mapping[str, float]
-    keep: bool
+    keep: bool | str
     fresh: bool
 
 

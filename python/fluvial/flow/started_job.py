@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
 
@@ -28,8 +28,17 @@ from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.launcher import Launcher
 from ..launch.parent_only import give_up_in_children
+from .options import PARTS
 from .payload import Part
-from .task_core import CoreCall, CoreOptions, CoreSettings, JobFailure, Report, TaskState
+from .task_core import (
+    CoreCall,
+    CoreInput,
+    CoreOptions,
+    CoreSettings,
+    JobFailure,
+    Report,
+    TaskState,
+)
 from .timeline import Record
 
 START_TIMEOUT_S = 120.0
@@ -43,9 +52,15 @@ class SentOptions(CoreOptions, total=False):
 
     near_task: int | None
     """The number of the task that is their place."""
+    part_numbers: list[int]
+    """Of a task whose ranks keep what they return: the numbers of the parts."""
 
 
-SentCall: TypeAlias = tuple[int, bytes, list[int], SentOptions]
+SentInput: TypeAlias = int | tuple[int]
+"""The number of a task that is an input; in a tuple each rank gets its own part of that."""
+
+
+SentCall: TypeAlias = tuple[int, bytes, list[SentInput], SentOptions]
 """The number of a task, its message, the numbers of its inputs, its options."""
 
 
@@ -53,9 +68,14 @@ class StartedTask:
     """A task, as the core's `TaskState`."""
 
     def __init__(
-        self, number: int, ask: Callable[[str, int], object], forget: Callable[[int], None]
+        self,
+        number: int,
+        ask: Callable[[str, int], object],
+        forget: Callable[[int], None],
+        parts: Sequence[StartedTask] = (),
     ) -> None:
         self.number = number
+        self.parts = parts
         self._ask = ask
         self._forget = forget
 
@@ -141,7 +161,7 @@ class StartedJob:
         )
 
     def submit(
-        self, parts: list[Part], futures: list[TaskState], options: CoreOptions
+        self, parts: list[Part], futures: list[CoreInput], options: CoreOptions
     ) -> StartedTask:
         """Send a task.
 
@@ -151,9 +171,8 @@ class StartedJob:
             It wants more ranks than run tasks.
         """
         self._check_width(options["ranks"])
-        task = self._new_task()
-        inputs = [future.number for future in futures]
-        self._send("submit", task.number, b"".join(parts), inputs, _sent(options))
+        task = self._new_task(options)
+        self._send("submit", *_call(task, parts, futures, options))
         return task
 
     def _check_width(self, widths: list[int]) -> None:
@@ -166,8 +185,11 @@ class StartedJob:
                 f"{self.workers} ranks of this pool that serve. {_FEWER}"
             )
 
-    def _new_task(self) -> StartedTask:
-        return StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+    def _new_task(self, options: CoreOptions | None = None) -> StartedTask:
+        keeps_parts = options is not None and options["keep"] == PARTS
+        count = options["ranks"][0] if options is not None and keeps_parts else 0
+        parts = [self._new_task() for _ in range(count)]
+        return StartedTask(next(self._numbers), self._ask, self._forgotten.append, parts)
 
     def submit_together(self, tasks: list[CoreCall]) -> list[StartedTask]:
         """Send tasks that start together: of each what `submit` takes.
@@ -184,11 +206,8 @@ class StartedJob:
                 f"allowed: 1 task or more, on up to {self.workers} ranks of this pool that serve. "
                 f"{_FEWER}"
             )
-        started = [self._new_task() for _ in tasks]
-        calls = [
-            (task.number, b"".join(parts), [future.number for future in futures], _sent(options))
-            for task, (parts, futures, options) in zip(started, tasks, strict=True)
-        ]
+        started = [self._new_task(options) for _, _, options in tasks]
+        calls = [_call(task, *wanted) for task, wanted in zip(started, tasks, strict=True)]
         self._send("together", calls)
         return started
 
@@ -352,12 +371,22 @@ class StartedJob:
         )
 
 
-def _sent(options: CoreOptions) -> SentOptions:
-    """Return them with the number of the task that is their place."""
+def _call(
+    task: StartedTask, parts: list[Part], inputs: list[CoreInput], options: CoreOptions
+) -> SentCall:
+    """Return what is sent of a task: numbers in place of other tasks."""
+    numbers: list[SentInput] = [
+        (one[0].number,) if isinstance(one, tuple) else one.number for one in inputs
+    ]
     near = options["near"]
-    if isinstance(near, StartedTask):
-        return {**options, "near": None, "near_task": near.number}
-    return {**options, "near_task": None}
+    place = near.number if isinstance(near, StartedTask) else None
+    sent: SentOptions = {
+        **options,
+        "near": near if place is None else None,
+        "near_task": place,
+        "part_numbers": [part.number for part in task.parts],
+    }
+    return task.number, b"".join(parts), numbers, sent
 
 
 def _bind(listener: socket.socket, path: pathlib.Path) -> None:

@@ -150,7 +150,8 @@ class Submitting(concurrent.futures.Executor):
             The result stays on the (first) rank that ran the task. Tasks that have its future as
             input start there if they can, or else get it from there; ``result()`` fetches it, when
             that rank is not in a task. It is freed with its last future, and lost with its rank:
-            then what wants it raises PeerLost.
+            then what wants it raises PeerLost. With "parts" what each rank of the team returns
+            stays there: ``future.parts``, `own_part`; the future itself stands for the first.
         fresh
             A task of several ranks gets a communicator that is made for it and freed after it.
             Otherwise the team's is kept, and a later task of the same ranks meets messages and

@@ -40,6 +40,14 @@ class TaskState(Protocol):
     def running(self) -> bool:
         """Whether its ranks have it."""
 
+    @property
+    def parts(self) -> Sequence[TaskState]:
+        """Of a task whose ranks keep what they return: one for each."""
+
+
+CoreInput: TypeAlias = TaskState | tuple[TaskState]
+"""An input of a task: another one's result, or in a tuple, for each rank its own part of that."""
+
 
 class CoreOptions(TypedDict):
     """The options of a task as a core takes them."""
@@ -54,13 +62,13 @@ class CoreOptions(TypedDict):
     timeout: float
     retries: int
     kind: str
-    keep: bool
+    keep: bool | str
     fresh: bool
     exclusive: bool
     resources: Mapping[str, float]
 
 
-CoreCall: TypeAlias = tuple[list[Part], list[TaskState], CoreOptions]
+CoreCall: TypeAlias = tuple[list[Part], list[CoreInput], CoreOptions]
 """What a core takes of a task: the parts of its message, its inputs, its options."""
 
 
@@ -87,7 +95,7 @@ class TaskCore(Protocol):
         """Raise InvalidArgument in a child by fork() of the process that made it."""
 
     def submit(
-        self, parts: list[Part], futures: list[TaskState], options: CoreOptions, /
+        self, parts: list[Part], futures: list[CoreInput], options: CoreOptions, /
     ) -> TaskState:
         """Submit a task."""
 

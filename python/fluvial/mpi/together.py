@@ -151,7 +151,7 @@ class Together:
         assert self._comm is not None
         self._wait(self._comm.isend(what, rank, tag))
 
-    def receive(self, rank: int, tag: int) -> Any:
+    def receive(self, rank: int, tag: int) -> object:
         """Return the object that one rank has sent."""
         assert self._comm is not None
         looks = _Message(self._comm, rank, tag)

@@ -93,7 +93,10 @@ def file_by_library(contents: LibraryContents, read: Read) -> _core.File:
         [(d.name, d.dtype, d.shape, [*d.dims], simple(d.attrs), d.granule) for d in known],
         checked,
         [(name, *unreadable) for name, unreadable in contents.unreadable.items()],
-        {**contents.left_out, **{d.name: f"dtype {d.dtype}" for d in contents.datasets if d not in known}},
+        {
+            **contents.left_out,
+            **{d.name: f"dtype {d.dtype}" for d in contents.datasets if d not in known},
+        },
     )
 
 

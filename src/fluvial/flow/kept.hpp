@@ -2,6 +2,8 @@
 /// Results that stay on the rank that made them.
 ///
 /// - A task with `keep` is done: its (first) rank keeps the result, the server a Kept.
+/// - One with `keep_parts`: each rank of its team keeps what it returned, under a number of its own
+///   (part_of), and the server a Kept of each. When the task fails, the server has them dropped.
 /// - A task on that rank has it as input: it takes it where it lies.
 /// - A task elsewhere has it as input: the server has the keeper give it to each rank of the team,
 ///   which waits for it.

@@ -4,13 +4,13 @@
 namespace fluvial::flow {
 
 void Order::write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
-                      bool keep, bool fresh, const std::vector<View>& inputs) {
+                      Keeps keeps, bool fresh, const std::vector<View>& inputs) {
     out.put(Word::Run);
     out.put(task);
     out.put(function);
     out.put(team);
     out.put<std::uint32_t>(static_cast<std::uint32_t>(inputs.size()));
-    out.put(keep);
+    out.put(keeps);
     out.put(fresh);
     for (const View& input : inputs) {
         out.put<std::int32_t>(input.keeper);
@@ -69,7 +69,7 @@ Order Order::read(ByteReader& in) {
             order.function = in.get<std::uint32_t>();
             order.team = in.get<TeamNumber>();
             order.inputs.resize(in.get<std::uint32_t>());
-            order.keep = in.get<bool>();
+            order.keeps = in.get<Keeps>();
             order.fresh = in.get<bool>();
             for (Input& input : order.inputs) {
                 input.keeper = in.get<std::int32_t>();

@@ -41,7 +41,26 @@ inline constexpr int tag_inputs = 4;   ///< kept results, to a rank whose task h
 inline constexpr int tag_fetched = 5;  ///< to the server
 inline constexpr int tag_parcels = 6;  ///< between the lead and a relay
 
-enum class Word : std::uint8_t { Run, Make, Free, Lost, Give, Drop, Cancel, Stop, Done, Failed, Bye };
+/// What of a task's results stays where it was made.
+enum class Keeps : std::uint8_t { Nothing, Result, Parts };
+/// By this number a rank keeps its part of the result.
+constexpr TaskId part_of(TaskId task, std::size_t rank_in_team) {
+    return task + 1 + rank_in_team;
+}
+
+enum class Word : std::uint8_t {
+    Run,
+    Make,
+    Free,
+    Lost,
+    Give,
+    Drop,
+    Cancel,
+    Stop,
+    Done,
+    Failed,
+    Bye
+};
 
 /// What the server tells a rank to do.
 struct Order {
@@ -51,9 +70,9 @@ struct Order {
     TeamNumber team = 0;     ///< 0: the task runs on this rank alone
     std::vector<int> ranks;  ///< in the pool: of a new team; the one that is lost, or given to
     int tag = 0;             ///< of what is given
-    bool keep = false;       ///< the result of the task
-    bool fresh = false;      ///< the task gets a communicator that no other has
-    bool any_lost = false;   ///< of Stop: communicators are to be left to MPI_Finalize
+    Keeps keeps = Keeps::Nothing;
+    bool fresh = false;     ///< the task gets a communicator that no other has
+    bool any_lost = false;  ///< of Stop: communicators are to be left to MPI_Finalize
     struct Input {
         Bytes bytes;
         int keeper = -1;                         ///< the rank that keeps it; -1: here it is
@@ -74,7 +93,7 @@ struct Order {
     };
 
     static void write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
-                          bool keep, bool fresh, const std::vector<View>& inputs);
+                          Keeps keeps, bool fresh, const std::vector<View>& inputs);
     static void write_make(ByteWriter& out, TeamNumber team, const std::vector<int>& ranks);
     static void write_free(ByteWriter& out, TeamNumber team);
     static void write_lost(ByteWriter& out, int rank);

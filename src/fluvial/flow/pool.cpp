@@ -187,6 +187,14 @@ const Bytes& Future::get() const {
     return *result_of(*pool_, *state_, forever_s);  // which the future keeps
 }
 
+std::vector<Future> Future::parts() const {
+    std::vector<Future> found;
+    for (const FuturePtr& part : state_->parts()) {
+        found.push_back(Future(part, pool_));
+    }
+    return found;
+}
+
 std::shared_ptr<const Bytes> Pool::result(const FuturePtr& future, double timeout_s) {
     return result_of(*state_, *future, timeout_s);
 }

@@ -67,10 +67,14 @@ class Future {
     /// (TaskOptions::keep) is fetched, once, when that rank comes to it; Error when the pool is
     /// closed before.
     const Bytes& get() const;
-    /// The task will not begin. False when it has, unless `running`: then get() throws TaskCancelled
-    /// at once, and the task's ranks are told, where task_cancelled() is true from then on, and
-    /// waits of the library throw TaskCancelled. They are used again when they come back.
+    /// The task will not begin. False when it has, unless `running`: then get() throws
+    /// TaskCancelled at once, and the task's ranks are told, where task_cancelled() is true from
+    /// then on, and waits of the library throw TaskCancelled. They are used again when they come
+    /// back.
     bool cancel(bool running = false) const;
+    /// What each rank of the team returned, which stays there (TaskOptions::keep_parts), by its
+    /// rank; none of other tasks. They are done when the task is.
+    std::vector<Future> parts() const;
     const FuturePtr& state() const { return state_; }
 
   private:
@@ -88,6 +92,10 @@ struct Argument {
     Argument(std::shared_ptr<const Bytes> shared) : input(std::move(shared)) {}        // NOLINT
     Argument(const Future& future) : input(future.state()) {}                          // NOLINT
     Argument(const FuturePtr& future) : input(future) {}                               // NOLINT
+    /// Each rank of the team gets the part of its own number; it starts on the ranks that keep
+    /// them where these are idle.
+    static Argument own_part(const Future& of) { return Argument(OwnPart{of.state()}); }
+    explicit Argument(OwnPart own) : input(std::move(own)) {}
 };
 
 /// Rank 0 leads: it submits tasks and runs none, unless it is the only one or lead_works. All

@@ -62,6 +62,41 @@ void check_needs(const TaskOptions& options, const PoolState& pool) {
     }
 }
 
+void check_parts(const std::vector<Argument>& arguments, const TaskOptions& options) {
+    const Widths& ranks = options.ranks;
+    if (options.keep_parts && ranks.moldable()) {
+        throw InvalidArgument(Problem{"a task that keeps its parts has one width",
+                                      text(ranks.least, " to ", ranks.most, " ranks"),
+                                      "one number of ranks", ""});
+    }
+    for (const Argument& argument : arguments) {
+        const auto* const own = std::get_if<OwnPart>(&argument.input);
+        if (own == nullptr) {
+            continue;
+        }
+        const auto parts = static_cast<int>(own->of->parts().size());
+        if (parts == 0) {
+            throw InvalidArgument(Problem{"a task has no parts for the ranks of another", "", "",
+                                          "Let each of its ranks keep what it returns"});
+        }
+        if (ranks.least != parts || ranks.most != parts) {
+            throw InvalidArgument(Problem{"a task whose ranks each get a part is as wide as theirs",
+                                          text(ranks.most, " ranks"), text(parts, " ranks"),
+                                          "Or give it the parts, as futures of their own"});
+        }
+    }
+}
+
+/// One for each rank of the team, with the numbers after the task's own.
+void number_parts(FutureState& future, std::size_t count, PoolState& pool) {
+    future.task = pool.last_task.fetch_add(1 + count) + 1;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto part = std::make_shared<FutureState>();
+        part->task = part_of(future.task, i);
+        future.make_ties().parts.push_back(std::move(part));
+    }
+}
+
 /// What a task asks for that those that start together cannot have; empty where there is nothing.
 std::string not_together(const TaskOptions& options) {
     if (options.ranks.moldable()) {
@@ -97,8 +132,13 @@ Server::Submission submission(PoolState& pool, const std::string& function,
     check_width(options.ranks, pool.functions.at(number).runs, function, pool.workers());
     check_place(options.near_task ? std::nullopt : options.near, pool.roles);
     check_needs(options, pool);
+    check_parts(arguments, options);
     auto future = std::make_shared<FutureState>();
-    future->task = ++pool.last_task;
+    if (options.keep_parts) {
+        number_parts(*future, static_cast<std::size_t>(options.ranks.least), pool);
+    } else {
+        future->task = ++pool.last_task;
+    }
     std::vector<Input> inputs;
     inputs.reserve(arguments.size());
     for (Argument& argument : arguments) {

@@ -84,11 +84,14 @@ void Server::start_on(Task& task, const std::vector<int>& workers) {
     task.team.clear();
     std::ranges::transform(workers, std::back_inserter(task.team),
                            [this](int worker) { return rank_of(worker); });
-    const std::vector<Order::View> inputs = inputs_for(task, task.team);
-    for (const int rank : task.team) {
-        ByteWriter& orders = orders_to(rank);
-        Order::write_run(orders, id, task.function, team, task.options->keep, task.options->fresh,
-                         inputs);
+    std::vector<Order::View> inputs = inputs_for(task, task.team);
+    const Keeps keeps = task.options->keep_parts ? Keeps::Parts
+                        : task.options->keep     ? Keeps::Result
+                                                 : Keeps::Nothing;
+    for (std::size_t number = 0; number < task.team.size(); ++number) {
+        ByteWriter& orders = orders_to(task.team[number]);
+        put_own_parts(task, number, inputs);
+        Order::write_run(orders, id, task.function, team, keeps, task.options->fresh, inputs);
         if (orders.size() > orders_bytes_max) {
             flush();
         }
@@ -192,6 +195,9 @@ void Server::finish(Tasks::iterator task, int from, Report report) {
     if (report.failure || late) {
         fail(task->second, report.failure ? *report.failure : outlived(timeout_s));
     }
+    if (task->second.options->keep_parts && !report.kept) {
+        drop_parts(task->second);
+    }
     if (report.kept) {
         keep(task->second, from);
     } else if (!task->second.over && report.continues) {
@@ -233,7 +239,9 @@ void Server::fail(Task& task, const TaskFailure& failure) {
     if (first && !task.team.empty()) {
         task.over_ns = now_ns();
         limited_.insert(task.future->task);
-        call_back(task);
+        if (task.team.size() > 1) {
+            call_back(task);  // others may wait for the rank that has failed
+        }
     }
     if (task.over) {
         return;
@@ -263,8 +271,10 @@ void Server::settle(Task& task, std::shared_ptr<const Bytes> result,
     if (breaks_up) {
         break_up(task);
     }
+    const bool outermost = settled_.empty();  // or else an outer call goes on with it
     settled_.push_back(future);
-    if (settled_.size() == 1) {  // or else an outer call goes on with it
+    settle_parts(*future);
+    if (outermost) {
         for (; !settled_.empty(); settled_.pop_front()) {
             tell_dependents(*settled_.front());
         }
@@ -282,7 +292,7 @@ void Server::tell_dependents(FutureState& future) {
             continue;
         }
         const auto is_future = [&](const Input& input) {
-            const auto* const other = std::get_if<FuturePtr>(&input);
+            const FuturePtr* const other = future_of(input);
             return other != nullptr && other->get() == &future;
         };
         const bool input_failed =
@@ -310,8 +320,7 @@ bool Server::cancel(const FuturePtr& future, bool running) {
         scheduler_.remove(future->task);
         found->second.in_scheduler = false;
     }
-    settle(found->second,
-           cancelled_before_it_began(), true);
+    settle(found->second, cancelled_before_it_began(), true);
     tasks_.erase(future->task);
     return true;
 }

@@ -89,8 +89,9 @@ class Server {
     /// In a pool of one rank, what this one is to run next, for the thread that calls turn().
     std::optional<Order> own_order();
     void take_own(Report report) {
-        own_cancelled_.erase(report.task);
+        const TaskId task = report.task;
         handle(0, std::move(report));
+        own_cancelled_.erase(task);
     }
     /// A task that has not begun will not. False when it has, unless those that run are meant, too:
     /// then nobody waits for it any more, and its ranks are told.
@@ -189,6 +190,9 @@ class Server {
     void lose_relay(const TaskFailure& lost);
     void lose_worker(const TaskFailure& lost);
     void keep(Task& task, int rank);
+    void drop_parts(const Task& task);
+    void settle_parts(const FutureState& future);
+    void put_own_parts(const Task& task, std::size_t number, std::vector<Order::View>& inputs);
     void have_given(const std::shared_ptr<Kept>& kept);
     bool take_fetched();
     void fail_fetches(const TaskFailure& lost);
@@ -233,8 +237,8 @@ class Server {
     std::vector<ByteWriter> orders_;  ///< that have not left, by rank
     std::vector<int> to_flush_;
     std::set<TaskId> own_cancelled_;  ///< in a pool of one rank
-    std::deque<Order> own_orders_;  ///< of a pool of one rank
-    std::set<TaskId> limited_;      ///< running ones with a time limit, and those over
+    std::deque<Order> own_orders_;    ///< of a pool of one rank
+    std::set<TaskId> limited_;        ///< running ones with a time limit, and those over
     std::map<int, TaskFailure> lost_;
     std::optional<TaskFailure> first_lost_;
     std::optional<Timeline> timeline_;

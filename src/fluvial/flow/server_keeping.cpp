@@ -21,10 +21,14 @@ std::shared_ptr<const TaskFailure> gone_with(const TaskFailure& lost) {
                     {}});
 }
 
+const std::shared_ptr<Kept>* kept_of(const FuturePtr& future) {
+    return future->ties && future->ties->kept ? &future->ties->kept : nullptr;
+}
+
+/// Of one's own part it is the first of all.
 const std::shared_ptr<Kept>* kept_of(const Input& input) {
-    const auto* const future = std::get_if<FuturePtr>(&input);
-    const bool is_kept = future != nullptr && (*future)->ties && (*future)->ties->kept;
-    return is_kept ? &(*future)->ties->kept : nullptr;
+    const FuturePtr* const future = future_of(input);
+    return future != nullptr ? kept_of(*future) : nullptr;
 }
 
 }  // namespace
@@ -36,10 +40,46 @@ void Server::fetch(std::shared_ptr<Kept> kept) {
 
 /// What the task's future refers to from now on; a task that is over needs it no more.
 void Server::keep(Task& task, int rank) {
-    const auto kept = std::make_shared<Kept>(rank, task.future->task, droppings_);
+    const TaskId id = task.future->task;
+    const std::span<const FuturePtr> parts = task.future->parts();
+    if (task.over && !parts.empty()) {
+        drop_parts(task);
+        return;
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        parts[i]->make_ties().kept =
+            std::make_shared<Kept>(task.team[i], part_of(id, i), droppings_);
+    }
+    const auto kept =
+        parts.empty() ? std::make_shared<Kept>(rank, id, droppings_) : parts.front()->ties->kept;
     if (!task.over) {
         task.future->make_ties().kept = kept;
         settle(task, nullptr);
+    }
+}
+
+/// It has no result of which they would be parts.
+void Server::drop_parts(const Task& task) {
+    for (std::size_t i = 0; i < task.team.size() && !alone_; ++i) {
+        droppings_->add({task.team[i], part_of(task.future->task, i)});
+    }
+}
+
+/// As the task's own future, which has just been settled.
+void Server::settle_parts(const FutureState& future) {
+    for (std::size_t i = 0; i < future.parts().size(); ++i) {
+        const FuturePtr& part = future.parts()[i];
+        part->failure = future.failure;
+        part->cancelled = future.cancelled;
+        if (alone_) {
+            part->result = future.result;
+        } else if (!future.failure && kept_of(part) == nullptr) {
+            part->failure = std::make_shared<const TaskFailure>(TaskFailure{
+                "Error", "a task that has returned further tasks has no parts", -1, {}});
+        }
+        part->place = kept_of(part) != nullptr ? (*kept_of(part))->rank : future.place;
+        part->phase.store(Phase::Done, std::memory_order_release);
+        settled_.push_back(part);
     }
 }
 
@@ -107,37 +147,65 @@ bool Server::fail_without_inputs(const Start& start) {
 }
 
 std::shared_ptr<const TaskFailure> Server::input_lost(const Task& task) const {
-    for (const Input& input : task.inputs) {
-        const auto* const kept = kept_of(input);
+    std::shared_ptr<const TaskFailure> why;
+    const auto look_at = [&](const std::shared_ptr<Kept>* kept) {
         const auto lost = kept != nullptr ? lost_.find((*kept)->rank) : lost_.end();
         if (lost != lost_.end()) {
-            return gone_with(lost->second);
+            why = gone_with(lost->second);
+        }
+    };
+    for (const Input& input : task.inputs) {
+        look_at(kept_of(input));
+        if (const auto* const own = std::get_if<OwnPart>(&input)) {
+            for (const FuturePtr& part : own->of->parts()) {
+                look_at(kept_of(part));
+            }
         }
     }
-    return nullptr;
+    return why;
 }
 
 /// The inputs as they go to the ranks of the task's team; ranks that keep inputs are told to give
 /// them to ranks of the team that lack them.
 std::vector<Order::View> Server::inputs_for(const Task& task, const std::vector<int>& ranks) {
     std::vector<Order::View> inputs;
-    std::set<TaskId> given;
+    std::set<std::pair<TaskId, int>> given;
+    const auto give = [&](const Kept& kept, int rank) {
+        if (rank != kept.rank && given.insert({kept.task, rank}).second) {
+            Order::write_give(orders_to(kept.rank), kept.task, rank, tag_inputs);
+        }
+    };
     for (const Input& input : task.inputs) {
-        if (const auto* const kept = kept_of(input)) {
-            inputs.push_back({{}, (*kept)->rank, (*kept)->task});
-            const bool once = given.insert((*kept)->task).second;
-            for (const int rank : ranks) {
-                if (once && rank != (*kept)->rank) {
-                    Order::write_give(orders_to((*kept)->rank), (*kept)->task, rank, tag_inputs);
-                }
+        const auto* const own = std::get_if<OwnPart>(&input);
+        if (own != nullptr && !alone_) {
+            inputs.push_back({});  // put_own_parts() has the rest
+            for (std::size_t i = 0; i < ranks.size(); ++i) {
+                give(**kept_of(own->of->parts()[i]), ranks[i]);
             }
             continue;
         }
-        const auto* const future = std::get_if<FuturePtr>(&input);
+        if (const auto* const kept = kept_of(input)) {
+            inputs.push_back({{}, (*kept)->rank, (*kept)->task});
+            for (const int rank : ranks) {
+                give(**kept, rank);
+            }
+            continue;
+        }
+        const FuturePtr* const future = future_of(input);
         inputs.push_back({future != nullptr ? *(*future)->result
                                             : *std::get<std::shared_ptr<const Bytes>>(input)});
     }
     return inputs;
+}
+
+/// For the rank of that number in the task's team.
+void Server::put_own_parts(const Task& task, std::size_t number, std::vector<Order::View>& inputs) {
+    for (std::size_t i = 0; i < inputs.size() && !alone_; ++i) {
+        if (const auto* const own = std::get_if<OwnPart>(&task.inputs[i])) {
+            const Kept& kept = **kept_of(own->of->parts()[number]);
+            inputs[i] = {{}, kept.rank, kept.task};
+        }
+    }
 }
 
 /// The rank that keeps an input of the task, if there is one that lives.

@@ -79,6 +79,9 @@ bool Server::look_at_limits() {
         Task& task = found->second;
         limited_.insert(id);
         if (!task.over && seconds_since(task.began_ns) > task.options->timeout_s) {
+            if (task.team.size() == 1) {
+                call_back(task);
+            }
             fail(task, outlived(task.options->timeout_s));
             moved = true;
         } else if (task.over && seconds_since(task.over_ns) > limits_.stuck_after_s) {

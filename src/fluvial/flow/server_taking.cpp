@@ -47,7 +47,7 @@ void Server::accept(Submission submission) {
         return;
     }
     for (const Input& input : kept.inputs) {
-        const auto* const other = std::get_if<FuturePtr>(&input);
+        const FuturePtr* const other = future_of(input);
         if (other != nullptr && (*other)->done() && (*other)->failure) {
             fail(kept, *(*other)->failure);
             tasks_.erase(id);
@@ -55,7 +55,7 @@ void Server::accept(Submission submission) {
         }
     }
     for (const Input& input : kept.inputs) {
-        if (const auto* const other = std::get_if<FuturePtr>(&input)) {
+        if (const FuturePtr* const other = future_of(input)) {
             wait_for(kept, *other);
         }
     }

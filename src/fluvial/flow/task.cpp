@@ -10,8 +10,8 @@ namespace fluvial::flow {
 bool TaskOptions::operator==(const TaskOptions& other) const {
     const auto others = [](const TaskOptions& options) {
         return std::tie(options.ranks, options.priority, options.near, options.timeout_s,
-                        options.retries, options.keep, options.fresh, options.kind,
-                        options.exclusive, options.resources, options.near_task);
+                        options.retries, options.keep, options.keep_parts, options.fresh,
+                        options.kind, options.exclusive, options.resources, options.near_task);
     };
     const bool same_cost =
         cost_s == other.cost_s || (std::isnan(cost_s) && std::isnan(other.cost_s));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,6 +33,9 @@ struct TaskOptions {
     /// or else get it from there; Future::get() fetches it. It is freed with its last future, and
     /// lost with its rank. In a pool of one rank it means nothing.
     bool keep = false;
+    /// What each rank of its team returns stays there: Future::parts(). It has one width then. The
+    /// result of the task is its first part.
+    bool keep_parts = false;
     /// Of several ranks: the communicator is the task's alone, and gone with it. Else later tasks
     /// of the same team meet messages and attributes that it leaves.
     bool fresh = false;
@@ -64,7 +68,8 @@ struct FutureState {
         std::vector<TaskId> dependents;  ///< tasks that wait for it; of the server alone
         /// Set before wait_for_some() returns a future that is not done.
         std::shared_ptr<const Bytes> continuation;
-        std::shared_ptr<Kept> kept;  ///< instead of a result; once it is Done
+        std::shared_ptr<Kept> kept;    ///< instead of a result; once it is Done
+        std::vector<FuturePtr> parts;  ///< one for each rank, with the numbers after the task's own
     };
     std::unique_ptr<Ties> ties;
 
@@ -76,13 +81,28 @@ struct FutureState {
         return *ties;
     }
 
+    /// With TaskOptions::keep_parts; else none.
+    std::span<const FuturePtr> parts() const {
+        return ties ? std::span<const FuturePtr>(ties->parts) : std::span<const FuturePtr>();
+    }
     bool done() const { return phase.load(std::memory_order_acquire) == Phase::Done; }
 };
 
 /// As results are kept; all empty ones are the same.
 std::shared_ptr<const Bytes> shared_bytes(Bytes bytes);
 
+/// Of a task that keeps its parts: each rank of the team gets the one with its own number.
+struct OwnPart {
+    FuturePtr of;
+};
+
 /// Bytes, or what another task will return.
-using Input = std::variant<std::shared_ptr<const Bytes>, FuturePtr>;
+using Input = std::variant<std::shared_ptr<const Bytes>, FuturePtr, OwnPart>;
+
+/// The future that an input is of; null for bytes.
+inline const FuturePtr* future_of(const Input& input) {
+    const auto* const own = std::get_if<OwnPart>(&input);
+    return own != nullptr ? &own->of : std::get_if<FuturePtr>(&input);
+}
 
 }  // namespace fluvial::flow

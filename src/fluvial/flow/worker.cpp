@@ -157,8 +157,8 @@ void Worker::run(Order& order) {
     last_function_ = order.function;
     last_took_s_ = done.took_s;
     if (order.team == 0) {
-        if (order.keep) {
-            keep(done);
+        if (order.keeps != Keeps::Nothing) {
+            keep(done, order.keeps == Keeps::Parts ? part_of(order.task, 0) : order.task);
         }
         put(server_, tag_reports, done);
         return;
@@ -170,13 +170,18 @@ void Worker::run(Order& order) {
         flush();
     }
     if (comm_.rank() != team.front()) {
+        if (order.keeps == Keeps::Parts) {
+            const auto place = std::ranges::find(team, comm_.rank()) - team.begin();
+            keep(done, part_of(order.task, static_cast<std::size_t>(place)));
+            done.kept = false;  // the first rank says so, when all have
+        }
         done.result.clear();
         put(team.front(), tag_notes, done);
         return;
     }
     Gathering& gathering = gathering_[order.task];
     gathering.team = team;
-    gathering.keep = order.keep;
+    gathering.keeps = order.keeps;
     note(std::move(done), comm_.rank());
 }
 
@@ -215,8 +220,9 @@ void Worker::end_if_whole(std::map<TaskId, Gathering>::iterator task) {
     }
     if (gathering.done->failure) {
         gathering.done->result.clear();
-    } else if (gathering.keep) {
-        keep(*gathering.done);
+    } else if (gathering.keeps != Keeps::Nothing) {
+        const bool parts = gathering.keeps == Keeps::Parts;
+        keep(*gathering.done, parts ? part_of(gathering.done->task, 0) : gathering.done->task);
     }
     put(server_, tag_reports, *gathering.done);
     gathering_.erase(task);

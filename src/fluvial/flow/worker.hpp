@@ -45,7 +45,7 @@ class Worker {
     /// A task of which this is the first rank: what is known, and which ranks have not come back.
     struct Gathering {
         std::optional<Report> done;
-        bool keep = false;
+        Keeps keeps = Keeps::Nothing;
         std::vector<int> came, team;
     };
 
@@ -56,7 +56,7 @@ class Worker {
     void carry_out(Order order);
     void run(Order& order);
     void give(const Order& order);
-    void keep(Report& done);
+    void keep(Report& done, TaskId as);
     std::optional<TaskFailure> bring_inputs(Order& order);
     std::shared_ptr<const Bytes> brought(const Order::Input& input);
     bool take_inputs();

@@ -30,11 +30,11 @@ void Worker::wait_until(const std::function<bool()>& done) {
     progress::wait(waiting, back_off);
 }
 
-void Worker::keep(Report& done) {
+void Worker::keep(Report& done, TaskId as) {
     if (done.failure || done.continues) {
         return;
     }
-    kept_[done.task] = std::make_shared<const Bytes>(KeptMessage::of(done.task, done.result));
+    kept_[as] = std::make_shared<const Bytes>(KeptMessage::of(as, done.result));
     done.result.clear();
     done.kept = true;
 }
