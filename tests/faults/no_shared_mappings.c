@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system without shared memory mapping, as some network file systems are: preloaded, it refuses shared
-// mappings of all files below the folder that NO_SHARED_MAPPINGS names.
+// A file system without shared memory mapping, as some network file systems are: preloaded, it
+// refuses shared mappings of all files below the folder that NO_SHARED_MAPPINGS names.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -56,7 +56,7 @@ def test_where_no_file_can_be_mapped_as_shared(tmp_path, seed):
     folder = tmp_path / "folder"
     folder.mkdir()
     there = os.environ | {"LD_PRELOAD": str(library), "NO_SHARED_MAPPINGS": str(folder)}
-    maps = "import mmap, sys; file = open(sys.argv[1], 'wb+'); file.truncate(1); mmap.mmap(file.fileno(), 1)"
+    maps = "import mmap, sys; f = open(sys.argv[1], 'wb+'); f.truncate(1); mmap.mmap(f.fileno(), 1)"
     refused = subprocess.run(
         [sys.executable, "-c", maps, str(folder / "mapped")],
         env=there,

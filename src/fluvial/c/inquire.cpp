@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "fluvial/c/copied_values.hpp"
 #include "fluvial/c/boundary.hpp"
+#include "fluvial/c/copied_values.hpp"
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/c/open_file.hpp"
 #include "fluvial/mpi/agree.hpp"

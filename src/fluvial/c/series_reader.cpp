@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "fluvial/c/copied_values.hpp"
 #include "fluvial/c/boundary.hpp"
+#include "fluvial/c/copied_values.hpp"
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/c/operators.hpp"
 #include "fluvial/c/series.h"

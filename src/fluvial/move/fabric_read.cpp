@@ -61,7 +61,7 @@ class FabricRemoteReader final : public RemoteReader {
 class FabricRemoteReader::Response final : public progress::Waiting {
   public:
     Response(FabricRemoteReader& reader, std::span<const RemoteBox> boxes,
-           const std::function<void(double)>& look)
+             const std::function<void(double)>& look)
         : reader_(reader), endpoint_(*reader.endpoint_), look_(look) {
         for (const RemoteBox& box : boxes) {
             if (box.bytes() > 0) {

@@ -40,7 +40,7 @@ ArrayView rows_of(const ArrayView& view, int axis, Index first, Index count) {
 class TcpRemoteReader::Response final : public progress::Waiting {
   public:
     Response(TcpRemoteReader& reader, std::span<const RemoteBox> boxes,
-           const std::function<void(double)>& look)
+             const std::function<void(double)>& look)
         : connection_(reader.connection_),
           data_(reader.encrypt_),
           spin_first_(reader.spin_first_),

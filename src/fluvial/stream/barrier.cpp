@@ -120,8 +120,9 @@ class ChannelState::Stays final : public progress::Waiting {
             channel_.take_control_messages();
         } else {
             // The vote under way is the one before votes_.
-            moved = votes_ && channel_.barrier_.wanted_vote < channel_.barrier_.votes - 1 ? channel_.attend()
-                                                                          : channel_.progress();
+            moved = votes_ && channel_.barrier_.wanted_vote < channel_.barrier_.votes - 1
+                        ? channel_.attend()
+                        : channel_.progress();
         }
         if (moved) {
             deadline_ = Deadline(channel_.options.timeout_s);
@@ -266,7 +267,8 @@ void ChannelState::check_quiescence(std::string_view what) {
     }
     throw InvalidArgument(Problem{
         text("an operation waits in vain: Fluvial cannot ", what, " before its end"),
-        text("all ranks are about to ", name_of(*barrier_.purpose), ", and nothing moves any more"), "",
+        text("all ranks are about to ", name_of(*barrier_.purpose), ", and nothing moves any more"),
+        "",
         "Inside of operations use what does not wait (try_next, isend, iquery), or wait after "
         "them"});
 }

@@ -24,8 +24,8 @@ void write_trace(const ChannelState& state) {
     for (const auto& stream : state.streams) {
         names.push_back(stream->name());
     }
-    write_trace(state.trace.file, state.comm, *state.trace.events, state.trace.clock_offset_ns, roles,
-                names);
+    write_trace(state.trace.file, state.comm, *state.trace.events, state.trace.clock_offset_ns,
+                roles, names);
 }
 
 /// Throws InvalidArgument when elements are left that no call takes.
@@ -170,8 +170,8 @@ void Channel::close() {
     const progress::Served::Inside inside(state.served);
     std::exception_ptr unwritten;
     try {
-        std::optional<Trace::Span> span(std::in_place, state.trace.events.get(), Activity::Terminating,
-                                        -1);
+        std::optional<Trace::Span> span(std::in_place, state.trace.events.get(),
+                                        Activity::Terminating, -1);
         end_streams(state);
         // The rank that comes first still answers ranks that are not through yet.
         const ChannelState::Together together = state.begin_together(Collective::Close);

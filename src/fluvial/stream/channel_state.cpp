@@ -53,7 +53,8 @@ void ChannelState::handle_topics() {
     quiescence.emplace(*control, rank, comm.size());
     control->on(topic_failed, [this](const auto& message) { return take_failure(message); });
     control->on(topic_work_on, [this](const auto& message) {
-        barrier_.wanted_vote = std::max(barrier_.wanted_vote, ByteReader(message.bytes).template get<Index>());
+        barrier_.wanted_vote =
+            std::max(barrier_.wanted_vote, ByteReader(message.bytes).template get<Index>());
         return false;
     });
     for (const progress::Topic topic : StreamState::topics) {

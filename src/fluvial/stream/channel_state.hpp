@@ -168,9 +168,9 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t control_polled_ns_ = 0;
-    std::uint64_t moves_ = 0;               ///< calls of progress() that moved something
-    bool moved_ = false;                    ///< the last one did
-    bool waits_ = false;                    ///< the caller of progress() only waits
+    std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
+    bool moved_ = false;       ///< the last one did
+    bool waits_ = false;       ///< the caller of progress() only waits
     Barrier barrier_;
     mutable bool unheard_ = false;
     bool advancing_thresholds_ = false;
