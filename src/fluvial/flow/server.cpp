@@ -306,65 +306,6 @@ void Server::tell_dependents(FutureState& future) {
     }
 }
 
-bool Server::cancel(const FuturePtr& future, bool running) {
-    take_submissions();
-    const auto found = tasks_.find(future->task);
-    if (running && found != tasks_.end() && !found->second.team.empty()) {
-        return cancel_running(found->second) || (future->done() && future->cancelled);
-    }
-    if (found == tasks_.end() || !found->second.team.empty() || found->second.over ||
-        found->second.continues) {
-        return future->done() && future->cancelled;
-    }
-    if (found->second.in_scheduler) {
-        scheduler_.remove(future->task);
-        found->second.in_scheduler = false;
-    }
-    settle(found->second, cancelled_before_it_began(), true);
-    tasks_.erase(future->task);
-    return true;
-}
-
-/// Its ranks are used again when they come back, however long that takes, unless one has failed:
-/// then others may wait for it.
-bool Server::cancel_running(Task& task) {
-    if (task.over && !task.again) {
-        return false;
-    }
-    const TaskId id = task.future->task;
-    const bool had_failed = task.over;
-    settle(task, TaskFailure{"TaskCancelled", "the task was cancelled while it ran", -1, {}}, true);
-    if (!had_failed) {
-        limited_.erase(id);
-    }
-    call_back(task);
-    return true;
-}
-
-/// Nobody waits for what its ranks do.
-void Server::call_back(const Task& task) {
-    for (const int rank : task.team) {
-        if (alone_) {
-            own_cancelled_.insert(task.future->task);
-        } else if (!lost_.contains(rank)) {
-            Order::write_cancel(orders_to(rank), task.future->task);
-        }
-    }
-}
-
-void Server::cancel_all() {
-    take_submissions();
-    std::vector<FuturePtr> waiting;
-    for (const auto& [id, task] : tasks_) {
-        if (task.team.empty()) {
-            waiting.push_back(task.future);
-        }
-    }
-    for (const FuturePtr& future : waiting) {
-        cancel(future);
-    }
-}
-
 bool Server::at_rest() {
     const std::lock_guard lock(mutex_);
     return submitted_.empty() && tasks_.empty();
@@ -413,25 +354,6 @@ void Server::tell_relays_to_stop() {
             messages_.post_straight(relay, order.take());
         }
     }
-}
-
-void Server::break_off(const TaskFailure& why) {
-    give_up(why);
-    stop();
-    tell_relays_to_stop();
-}
-
-void Server::give_up(const TaskFailure& why) {
-    take_submissions();
-    fail_fetches(why);
-    while (!tasks_.empty()) {
-        const auto first = tasks_.begin();
-        if (!first->second.over || first->second.again) {
-            settle(first->second, why);
-        }
-        tasks_.erase(first->first);
-    }
-    limited_.clear();
 }
 
 }  // namespace fluvial::flow

@@ -39,7 +39,7 @@ class BarrierInside {
     void attach() {
         // On a busy machine it may be too late.
         for (int attempt = 0; !world().any(done_); ++attempt) {
-            REQUIRE(attempt < 10);
+            REQUIRE(attempt < 40);
             attached_ = false;
             try {
                 attach_once();
