@@ -83,9 +83,8 @@ class Future(concurrent.futures.Future[R]):
         if self.done() or self.task is None:
             return self.cancelled()
         self._to_be_cancelled = True  # the word of it may come before the answer
-        if not self.core.cancel(
-            self.first or self.task, running
-        ):  # with one of them, all are cancelled
+        one = self.first or self.task  # of those that start together; with it, all are cancelled
+        if not self.core.cancel(one, running):
             return False
         self.become_cancelled()
         concurrent.futures.wait([self])  # for the thread that has the word
