@@ -173,6 +173,7 @@ def test_a_task_that_was_sent_ahead_does_not_begin(tmp_path):
         blocks = brief.submit(_compute, tmp_path / "blocks")
         behind = [brief.submit((tmp_path / str(i)).write_text, "ran") for i in range(20)]
         wait_until((tmp_path / "begun").exists)
+        wait_until(lambda: behind[0].running())
         assert not behind[0].cancel()
         assert all(future.cancel(running=True) for future in behind)
         assert blocks.cancel(running=True)
@@ -185,7 +186,7 @@ def test_others_of_a_team_whose_task_has_failed_are_told(tmp_path):
     with fl.Pool(2, stuck_after=60) as pool:
         begin = time.monotonic()
         with pytest.raises(LookupError):
-            pool.with_options(ranks=2).submit(_one_fails, tmp_path).result(timeout=30)
+            pool.with_options(ranks=2, fresh=True).submit(_one_fails, tmp_path).result(timeout=30)
         assert pool.with_options(ranks=2).submit(_width).result(timeout=30) == 2
         assert time.monotonic() - begin < 30
     assert (tmp_path / "said").exists()

@@ -61,12 +61,13 @@ void audit(const mpi::Comm& team, bool was_used) {
 }
 
 /// A communicator for as long as this exists. Its end is collective, but waits for nobody. One with
-/// a message in it is left to MPI_Finalize: the next one might be taken for it.
+/// a message in it, or a part of what others have broken off, is left to MPI_Finalize: the next one
+/// might be taken for it.
 struct Passing {
     explicit Passing(mpi::Comm made) : comm(std::move(made)) {}
     ~Passing() {
         try {
-            if (!comm.serial() && mpi::waiting_message(comm)) {
+            if (!comm.serial() && (broken_off || mpi::waiting_message(comm))) {
                 comm.abandon();
             }
             comm.close();
@@ -76,6 +77,7 @@ struct Passing {
     Passing(const Passing&) = delete;
     Passing& operator=(const Passing&) = delete;
     mpi::Comm comm;
+    bool broken_off = false;
 };
 
 }  // namespace
@@ -120,7 +122,7 @@ Bytes Crew::call(const Order& order, Made* team, const std::function<bool()>& ca
         call.inputs.push_back(input.view());
     }
     Bytes result = [&] {
-        const RunningTask running(cancelled);
+        const RunningTask running(cancelled, shares ? nullptr : &own.broken_off);
         return functions_.at(order.function).function(call);
     }();
     if (audits_ && !given.serial()) {

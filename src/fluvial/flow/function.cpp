@@ -19,12 +19,18 @@ bool task_cancelled() {
     return running_task != nullptr && (*running_task)();
 }
 
-RunningTask::RunningTask(const std::function<bool()>& cancelled)
-    : before_(std::exchange(running_task, &cancelled)), check_([&cancelled] {
-          if (cancelled()) {
-              throw TaskCancelled("the task was cancelled while it ran");
-          }
-      }) {}
+RunningTask::RunningTask(const std::function<bool()>& cancelled, bool* broke_off)
+    : before_(std::exchange(running_task, &cancelled)) {
+    if (broke_off == nullptr) {
+        return;
+    }
+    check_.emplace([&cancelled, broke_off] {
+        if (cancelled()) {
+            *broke_off = true;
+            throw TaskCancelled("the task was cancelled while it ran");
+        }
+    });
+}
 
 RunningTask::~RunningTask() {
     running_task = before_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,22 +27,26 @@ struct Call {
 /// Returns the task's result, which is that of the team's rank 0.
 using Function = std::function<Bytes(const Call&)>;
 
-/// Whether the program has cancelled the task that this thread runs; false outside of tasks. A task
-/// that computes for long asks now and then, and throws or returns: nobody waits for its result.
-/// Waits of the library throw TaskCancelled by themselves. Costs a look for messages.
+/// Whether nobody waits any more for the task that this thread runs: the program has cancelled it,
+/// it has outlived its limit, or another rank of its team has failed. False outside of tasks. A
+/// task that computes for long asks now and then, and throws or returns; the ranks of a team do so
+/// where none waits for another. Waits of the library throw TaskCancelled by themselves, but for
+/// those of a team whose communicator later tasks will have (TaskOptions::fresh): what one rank
+/// broke off there, another would take for a part of the next task. Costs a look for messages.
 bool task_cancelled();
 
 /// For as long as it exists, this thread runs a task that is cancelled when `cancelled` says so.
 class RunningTask {
   public:
-    explicit RunningTask(const std::function<bool()>& cancelled);
+    /// Then `broke_off` becomes true when a wait is broken off; null: none is.
+    RunningTask(const std::function<bool()>& cancelled, bool* broke_off);
     ~RunningTask();
     RunningTask(const RunningTask&) = delete;
     RunningTask& operator=(const RunningTask&) = delete;
 
   private:
     const std::function<bool()>* before_;
-    ThreadInterruptCheck check_;
+    std::optional<ThreadInterruptCheck> check_;
 };
 
 /// Whether a function may run on more than one rank.

@@ -68,9 +68,8 @@ class Future {
     /// closed before.
     const Bytes& get() const;
     /// The task will not begin. False when it has, unless `running`: then get() throws
-    /// TaskCancelled at once, and the task's ranks are told, where task_cancelled() is true from
-    /// then on, and waits of the library throw TaskCancelled. They are used again when they come
-    /// back.
+    /// TaskCancelled at once, and the task's ranks are told (task_cancelled()). They are used again
+    /// when they come back.
     bool cancel(bool running = false) const;
     /// What each rank of the team returned, which stays there (TaskOptions::keep_parts), by its
     /// rank; none of other tasks. They are done when the task is.

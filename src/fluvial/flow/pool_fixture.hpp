@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <thread>
 
+#include <doctest/doctest.h>
+
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/waiting.hpp"
@@ -65,12 +67,19 @@ inline Bytes wait_in_vain(const Call&) {
     return {};
 }
 
+/// On this rank of the team; the others wait for it in their communicator.
+inline Bytes fail_or_wait(const Call& call) {
+    fail_on(call);
+    return bytes_of<std::int64_t>(call.team.sum(std::int64_t{1}));
+}
+
 inline Functions common_functions() {
     Functions all;
     all.add("add up", add_up);
     all.add("over team", over_team, Runs::Parallel);
     all.add("fail on", fail_on, Runs::Parallel);
     all.add("sleep", sleep_ms);
+    all.add("fail or wait", fail_or_wait, Runs::Parallel);
     all.add("asks", until_cancelled);
     all.add("waits", wait_in_vain);
     return all;
@@ -88,6 +97,22 @@ inline TaskOptions at(int rank) {
     TaskOptions options;
     options.near = Near{rank, false, true};
     return options;
+}
+
+/// Cancels tasks that run, on a rank of these options, in what computes and in what waits.
+inline void cancel_what_runs(Pool& pool, const TaskOptions& where) {
+    for (const char* const function : {"asks", "waits"}) {
+        const Future future = pool.submit(function, {bytes_of<std::int64_t>(0)}, where);
+        while (future.state()->phase.load() != Phase::Running) {
+            pool.wait_for_some(0.001);
+        }
+        CHECK_FALSE(future.cancel());
+        CHECK(future.cancel(true));
+        CHECK(future.cancel(true));  // again
+        CHECK_THROWS_AS(future.get(), TaskCancelled);
+        const Future next = pool.submit("sleep", {bytes_of<std::int64_t>(0)}, where);
+        CHECK_NOTHROW(next.get());
+    }
 }
 
 /// The number that the task returned.

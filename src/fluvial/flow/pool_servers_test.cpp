@@ -68,6 +68,16 @@ TEST_CASE("tasks run on all ranks that do not serve, and on no other") {
     pool.close();
 }
 
+TEST_CASE("tasks that run are cancelled through several servers") {
+    Pool pool = open(most_servers());
+    if (pool.leads()) {
+        for (const int rank : pool.worker_ranks()) {
+            cancel_what_runs(pool, at(rank));
+        }
+    }
+    pool.close();
+}
+
 TEST_CASE("many brief tasks, and what depends on them, through several servers") {
     Pool pool = open(most_servers());
     if (pool.leads()) {

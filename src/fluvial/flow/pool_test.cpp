@@ -176,43 +176,6 @@ TEST_CASE("a task that outlives its limit fails, and its rank is used again") {
     pool.close();
 }
 
-TEST_CASE("a task that has not begun can be cancelled") {
-    Pool pool = open();
-    if (pool.leads()) {
-        const Future before = pool.submit("sleep", {bytes_of<std::int64_t>(50)});
-        std::vector<Future> rest;
-        for (int i = 0; i < 20; ++i) {
-            rest.push_back(pool.submit("sleep", {bytes_of<std::int64_t>(1), before, before}));
-        }
-        CHECK(rest.back().cancel());
-        CHECK(rest.back().done());
-        CHECK_THROWS_WITH_AS(rest.back().get(), "the task was cancelled before it began", Error);
-        before.get();
-        CHECK_FALSE(before.cancel());
-    }
-    pool.close();
-}
-
-TEST_CASE("a task that runs can be cancelled") {
-    Pool pool = open();
-    if (pool.leads() && pool.size() > 1) {
-        for (const char* const function : {"asks", "waits"}) {
-            const Future future = pool.submit(function, {bytes_of<std::int64_t>(0)});
-            while (future.state()->phase.load() != Phase::Running) {
-                pool.wait_for_some(0.001);
-            }
-            CHECK_FALSE(future.cancel());
-            CHECK(future.cancel(true));
-            CHECK_THROWS_AS(future.get(), TaskCancelled);
-            CHECK_FALSE(future.state()->failure == nullptr);
-            CHECK(got(pool.submit("over team", {bytes_of<std::int64_t>(0)}, on(pool.workers()))) >=
-                  0);
-        }
-        CHECK_FALSE(task_cancelled());
-    }
-    pool.close();
-}
-
 TEST_CASE("a lead that works") {
     PoolOptions options;
     options.lead_works = true;

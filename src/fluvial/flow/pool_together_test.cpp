@@ -124,6 +124,22 @@ TEST_CASE("tasks that start together fail together before they start") {
     pool.close();
 }
 
+TEST_CASE("of tasks that started together one is cancelled, and the others go on") {
+    Pool pool = open();
+    if (pool.leads() && pool.workers() > 1) {
+        const auto one = bytes_of<std::int64_t>(1);
+        const auto gang = pool.submit_together({{"asks", {one}}, {"add up", {one, one}}});
+        while (gang[0].state()->phase.load() != Phase::Running) {
+            pool.wait_for_some(0.001);
+        }
+        CHECK(gang[0].cancel(true));
+        CHECK_THROWS_AS(gang[0].get(), TaskCancelled);
+        CHECK(got(gang[1]) == 2);
+        CHECK(got(pool.submit("over team", {one}, on(pool.workers()))) > 0);  // all are there
+    }
+    pool.close();
+}
+
 TEST_CASE("a task runs where another one ran") {
     Pool pool = open();
     if (pool.leads()) {

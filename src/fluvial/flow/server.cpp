@@ -178,7 +178,7 @@ void Server::handle(int from, Report report) {
         return;  // of a rank that had been given up
     }
     if (report.word == Word::Failed) {
-        fail(found->second, *report.failure);
+        fail_running(found->second, *report.failure);
     } else {
         finish(found, from, std::move(report));
     }
@@ -239,9 +239,6 @@ void Server::fail(Task& task, const TaskFailure& failure) {
     if (first && !task.team.empty()) {
         task.over_ns = now_ns();
         limited_.insert(task.future->task);
-        if (task.team.size() > 1) {
-            call_back(task);  // others may wait for the rank that has failed
-        }
     }
     if (task.over) {
         return;

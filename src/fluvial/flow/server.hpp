@@ -171,6 +171,7 @@ class Server {
     void break_up(const Task& task);
     bool cancel_running(Task& task);
     void call_back(const Task& task);
+    void fail_running(Task& task, const TaskFailure& failure);
     bool all_are_back(const Task& task, double& took_s);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);

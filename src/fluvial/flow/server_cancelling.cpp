@@ -52,6 +52,14 @@ void Server::call_back(const Task& task) {
     }
 }
 
+/// Some of its ranks still run it.
+void Server::fail_running(Task& task, const TaskFailure& failure) {
+    if (task.over_ns == 0) {
+        call_back(task);
+    }
+    fail(task, failure);
+}
+
 void Server::cancel_all() {
     take_submissions();
     std::vector<FuturePtr> waiting;

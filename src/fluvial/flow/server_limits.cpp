@@ -79,10 +79,7 @@ bool Server::look_at_limits() {
         Task& task = found->second;
         limited_.insert(id);
         if (!task.over && seconds_since(task.began_ns) > task.options->timeout_s) {
-            if (task.team.size() == 1) {
-                call_back(task);
-            }
-            fail(task, outlived(task.options->timeout_s));
+            fail_running(task, outlived(task.options->timeout_s));
             moved = true;
         } else if (task.over && seconds_since(task.over_ns) > limits_.stuck_after_s) {
             for (const int rank : task.team) {
@@ -140,7 +137,7 @@ void Server::lose_worker(const TaskFailure& lost) {
     const std::vector<TaskId> too_wide = scheduler_.retire(worker_of(lost.rank));
     for (const TaskId id : hit) {
         const auto found = tasks_.find(id);
-        fail(found->second, lost);
+        fail_running(found->second, lost);
         std::vector<int>& team = found->second.team;
         const bool all_lost =
             std::ranges::all_of(team, [this](int rank) { return lost_.contains(rank); });

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks that are cancelled, before they begin and while they run.
+#include <cstdint>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/flow/pool_fixture.hpp"
+#include "fluvial/mpi/world_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::flow;
+
+namespace {
+
+Pool open(const PoolOptions& options = {}) {
+    return Pool(mpi::Comm::duplicate(world().handle()), common_functions(), options);
+}
+
+}  // namespace
+
+TEST_CASE("a task that has not begun can be cancelled") {
+    Pool pool = open();
+    if (pool.leads()) {
+        const Future before = pool.submit("sleep", {bytes_of<std::int64_t>(50)});
+        std::vector<Future> rest;
+        for (int i = 0; i < 20; ++i) {
+            rest.push_back(pool.submit("sleep", {bytes_of<std::int64_t>(1), before, before}));
+        }
+        CHECK(rest.back().cancel());
+        CHECK(rest.back().done());
+        CHECK_THROWS_WITH_AS(rest.back().get(), "the task was cancelled before it began", Error);
+        before.get();
+        CHECK_FALSE(before.cancel());
+    }
+    pool.close();
+}
+
+TEST_CASE("a task that runs can be cancelled") {
+    for (const bool lead_works : {false, true}) {
+        CAPTURE(lead_works);
+        PoolOptions options;
+        options.lead_works = lead_works;
+        Pool pool = open(options);
+        if (pool.leads() && pool.size() > 1) {
+            for (const int rank : pool.worker_ranks()) {
+                cancel_what_runs(pool, at(rank));
+            }
+            const Future wide =
+                pool.submit("over team", {bytes_of<std::int64_t>(0)}, on(pool.workers()));
+            CHECK(got(wide) >= 0);
+            CHECK_FALSE(task_cancelled());
+        }
+        pool.close();
+    }
+}
+
+TEST_CASE(
+    "ranks that wait for one that has failed come back, and the next task knows nothing of it") {
+    PoolOptions options;
+    options.stuck_after_s = 60;
+    Pool pool = open(options);
+    if (pool.leads() && pool.workers() > 1) {
+        const std::int64_t ranks = pool.workers();
+        for (std::int64_t i = 0; i < 5; ++i) {
+            TaskOptions wide = on(pool.workers());
+            wide.fresh = true;  // else a wait of the team is not broken off
+            const Future failed = pool.submit("fail or wait", {bytes_of<std::int64_t>(0)}, wide);
+            CHECK_THROWS_AS(failed.get(), OutOfRange);
+            wide.fresh = i % 2 == 0;
+            const Future next = pool.submit("over team", {bytes_of(i)}, wide);
+            CHECK(got(next) == (ranks * i + ranks * (ranks - 1) / 2) * ranks);
+        }
+    }
+    pool.close();
+}
