@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import pickle
 import time
 from array import array
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 _LOOK_EVERY_S = 0.02
+_AWAKE_S = 1e-3
+"""A rank that sleeps comes back later by a hundred microseconds, more than most calls take."""
 
 _given_up: list[MPI.Request | _Message] = []
 """Calls that are not over: MPI may still write into their memory."""
@@ -175,7 +178,10 @@ class Together:
                     self._watch.look()
                     look_at = now + _LOOK_EVERY_S
                 _core.serve(nap, self._setting_up)
-                nap = min(nap + 1e-5, 1e-3)
+                if now - begin < _AWAKE_S:
+                    os.sched_yield()  # others may have no core of their own
+                else:
+                    nap = min(nap + 1e-5, 1e-3)
         except BaseException:
             _given_up.append(call)
             raise

@@ -150,6 +150,9 @@ class Turn final : public Waiting {
     void rest(BackOff& back_off, bool serving) override {
         constexpr std::int64_t nap_ns = 50'000;
         constexpr std::int64_t sleep_max_ns = 50'000'000;  // between looks for Ctrl-C
+        if (end_.passed()) {  // a sleep of no time takes fifty microseconds
+            return;
+        }
         sleep_ns(std::min(serving ? nap_ns : sleep_max_ns, end_.left_ns()));
         if (!serving) {
             back_off.slept();
