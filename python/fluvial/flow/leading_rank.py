@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from .main_names import MainNames
-    from .started_job import SentCall, SentInput, SentOptions
+    from .sent_calls import SentCall, SentInput, SentOptions
     from .task_core import CoreCall, CoreInput, CoreSettings, Failure, Report, TaskCore, TaskState
 
 _LOOK_EVERY_S = 0.5

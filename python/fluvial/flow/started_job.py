@@ -18,9 +18,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any, TypeAlias
+from typing import Any
 
 from .. import _core
 from ..base.made_here import MadeHere
@@ -30,6 +29,7 @@ from ..launch.launcher import Launcher
 from ..launch.parent_only import give_up_in_children
 from .options import PARTS
 from .payload import Part
+from .sent_calls import StartedTask, sent_call
 from .task_core import (
     CoreCall,
     CoreInput,
@@ -45,47 +45,6 @@ START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
 _LONGEST_ANSWER_S = 0.05
 _FEWER = "Ask for fewer ranks, or start a larger pool"
-
-
-class SentOptions(CoreOptions, total=False):
-    """Options as they travel."""
-
-    near_task: int | None
-    """The number of the task that is their place."""
-    part_numbers: list[int]
-    """Of a task whose ranks keep what they return: the numbers of the parts."""
-
-
-SentInput: TypeAlias = int | tuple[int]
-"""The number of a task that is an input; in a tuple each rank gets its own part of that."""
-
-
-SentCall: TypeAlias = tuple[int, bytes, list[SentInput], SentOptions]
-"""The number of a task, its message, the numbers of its inputs, its options."""
-
-
-class StartedTask:
-    """A task, as the core's `TaskState`."""
-
-    def __init__(
-        self,
-        number: int,
-        ask: Callable[[str, int], object],
-        forget: Callable[[int], None],
-        parts: Sequence[StartedTask] = (),
-    ) -> None:
-        self.number = number
-        self.parts = parts
-        self._ask = ask
-        self._forget = forget
-
-    @property
-    def running(self) -> bool:
-        """Whether its ranks have it."""
-        return bool(self._ask("running", self.number))
-
-    def __del__(self) -> None:
-        self._forget(self.number)
 
 
 class StartedJob:
@@ -172,7 +131,7 @@ class StartedJob:
         """
         self._check_width(options["ranks"])
         task = self._new_task(options)
-        self._send("submit", *_call(task, parts, futures, options))
+        self._send("submit", *sent_call(task, parts, futures, options))
         return task
 
     def _check_width(self, widths: list[int]) -> None:
@@ -207,7 +166,7 @@ class StartedJob:
                 f"{_FEWER}"
             )
         started = [self._new_task(options) for _, _, options in tasks]
-        calls = [_call(task, *wanted) for task, wanted in zip(started, tasks, strict=True)]
+        calls = [sent_call(task, *wanted) for task, wanted in zip(started, tasks, strict=True)]
         self._send("together", calls)
         return started
 
@@ -369,24 +328,6 @@ class StartedJob:
             f"the MPI job of a pool has ended: got exit code {code}. A rank has died, or could not "
             "start; what it printed says more"
         )
-
-
-def _call(
-    task: StartedTask, parts: list[Part], inputs: list[CoreInput], options: CoreOptions
-) -> SentCall:
-    """Return what is sent of a task: numbers in place of other tasks."""
-    numbers: list[SentInput] = [
-        (one[0].number,) if isinstance(one, tuple) else one.number for one in inputs
-    ]
-    near = options["near"]
-    place = near.number if isinstance(near, StartedTask) else None
-    sent: SentOptions = {
-        **options,
-        "near": near if place is None else None,
-        "near_task": place,
-        "part_numbers": [part.number for part in task.parts],
-    }
-    return task.number, b"".join(parts), numbers, sent
 
 
 def _bind(listener: socket.socket, path: pathlib.Path) -> None:
