@@ -66,15 +66,17 @@ def test_the_rest_of_the_pool_goes_on(words, left, tmp_path):
 @pytest.mark.any_mpi
 @pytest.mark.timeout(90)
 def test_results_that_stayed_on_a_rank_are_lost_with_it(tmp_path):
-    waits, dies, after, asked, left, size, end = seen_by_lead(
+    waits, dies, after, asked, part, lost_part, own, left, size, cancelled, end = seen_by_lead(
         KEEPING_PROGRAM, 4, [str(tmp_path)], tmp_path
     )
     assert waits.startswith("PeerLost: rank 2 of the pool: ")
     assert dies == "PeerLost: rank 2 of the pool: the process died"
-    for message in (after, asked):
+    assert part == "int: 1"  # which rank 1 keeps
+    for message in (after, asked, lost_part, own):
         assert "the result of a task stayed on a rank that is lost: got rank 2: the" in message
         assert message.startswith("PeerLost: rank 2 of the pool: ")
     assert (left, size) == ("{1, 3}", "1000000")
+    assert cancelled.startswith("PeerLost: a task is to run strictly where a rank is lost")
     assert end.startswith("PeerLost: rank 2 of the pool: ")
 
 

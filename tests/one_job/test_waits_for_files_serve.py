@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits that Python has of its own, for files and for time, serve the streams of the rank."""
 
+import contextlib
+
 import numpy as np
 from harness import scenario
 
@@ -27,35 +29,64 @@ def send_all(stream):
     stream.flush()
 
 
-@scenario("job on 3 ranks", timeout=90)
-class test_ranks_that_write_files_together_serve:
-    """Rank 1 waits for rank 2, which waits for rank 0, which waits for rank 1 to process."""
+def work_in_a_ring(fl, comm, work):
+    """Rank 1 waits for rank 2 in `work`, which waits for rank 0, which waits for rank 1 to process.
 
-    def job(comm, fl, where):
-        pair = comm.Split(int(comm.rank == 0), comm.rank)
-        streaming = comm.Split(int(comm.rank == 2), comm.rank)
-        if comm.rank == 0:
-            channel, stream, _ = stream_of(fl, streaming)
-            send_all(stream)
-            comm.send("sent", 2)
-            channel.close()
-            return None
-        counts = []
-        writer = fl.open(str(where / "numbers.h5"), "w", comm=pair, step_timeout=LIMIT_S)
+    Return the elements that were processed by the end of `work`, and what that returned.
+    """
+    pair = comm.Split(int(comm.rank == 0), comm.rank)
+    streaming = comm.Split(int(comm.rank == 2), comm.rank)
+    if comm.rank == 0:
+        channel, stream, _ = stream_of(fl, streaming)
+        send_all(stream)
+        comm.send("sent", 2)
+        channel.close()
+        return None
+    counts = []
+    with work(pair) as finish:
         if comm.rank == 1:
             channel, stream, counts = stream_of(fl, streaming)
             stream.operate_some()
         else:
             comm.recv(source=0)
-        with writer, writer.step() as step:
-            step.put("x", np.arange(3.0), offset=(3 * pair.rank,), shape=(6,))
-        processed = sum(counts)
-        if comm.rank == 1:
-            channel.close()
-        return processed
+        result = finish()
+    processed = sum(counts)
+    if comm.rank == 1:
+        channel.close()
+    return processed, result
+
+
+@scenario("job on 3 ranks", timeout=90)
+class test_ranks_that_write_files_together_serve:
+    def job(comm, fl, where):
+        @contextlib.contextmanager
+        def write(pair):
+            name = str(where / "numbers.h5")
+            with fl.open(name, "w", comm=pair, step_timeout=LIMIT_S) as writer:
+
+                def put():
+                    with writer.step() as step:
+                        step.put("x", np.arange(3.0), offset=(3 * pair.rank,), shape=(6,))
+
+                yield put
+
+        return work_in_a_ring(fl, comm, write)
 
     def check(jobs):
-        assert jobs.finish()["job"] == [None, ELEMENTS, 0]
+        assert jobs.finish()["job"] == [None, (ELEMENTS, None), (0, None)]
+
+
+@scenario("job on 3 ranks", timeout=90)
+class test_ranks_that_reduce_arrays_together_serve:
+    def job(comm, fl, where):
+        @contextlib.contextmanager
+        def add_up(pair):
+            yield lambda: float(fl.reduce("sum", np.full(5, float(comm.rank)), comm=pair))
+
+        return work_in_a_ring(fl, comm, add_up)
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [None, (ELEMENTS, 15.0), (0, 15.0)]
 
 
 @scenario("job on 2 ranks", timeout=90)
@@ -105,32 +136,3 @@ class test_a_pipe_that_waits_until_a_step_is_due_serves:
 
     def check(jobs):
         assert jobs.finish()["job"] == [None, ELEMENTS]
-
-
-@scenario("job on 3 ranks", timeout=90)
-class test_ranks_that_reduce_arrays_together_serve:
-    """Rank 1 waits for rank 2, which waits for rank 0, which waits for rank 1 to process."""
-
-    def job(comm, fl, where):
-        pair = comm.Split(int(comm.rank == 0), comm.rank)
-        streaming = comm.Split(int(comm.rank == 2), comm.rank)
-        if comm.rank == 0:
-            channel, stream, _ = stream_of(fl, streaming)
-            send_all(stream)
-            comm.send("sent", 2)
-            channel.close()
-            return None
-        counts = []
-        if comm.rank == 1:
-            channel, stream, counts = stream_of(fl, streaming)
-            stream.operate_some()
-        else:
-            comm.recv(source=0)
-        total = fl.reduce("sum", np.full(5, float(comm.rank)), comm=pair)
-        processed = sum(counts)
-        if comm.rank == 1:
-            channel.close()
-        return float(total), processed
-
-    def check(jobs):
-        assert jobs.finish()["job"] == [None, (15.0, ELEMENTS), (15.0, 0)]

@@ -21,10 +21,12 @@ NEEDS = {
     "aarch64": ("aarch64-linux-gnu-g++", "qemu-aarch64"),
 }
 FLOORS = ("base_error", "describe_region", "compute_kernels", "store_netcdf_classic")
-# -O3 takes long to compile, and code for an emulated CPU is no faster for it.
-# As the builds of ./run: up to eight sources as one, which ccache knows from there.
-TOGETHER = "-DCMAKE_UNITY_BUILD=ON"
-QUICK = {"plain": (TOGETHER,), "aarch64": ("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",)}
+# As the builds of ./run, up to eight sources are one, which ccache then knows from there. For an
+# emulated CPU, -O3 takes long to compile, and the code is no faster.
+QUICK = {
+    "plain": ("-DCMAKE_UNITY_BUILD=ON",),
+    "aarch64": ("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",),
+}
 # A test of each floor. Most others are the same objects as those of the build with MPI, whose tests
 # run anyway; those of store depend on what the library was built without.
 TARGETS = {"plain": ("fluvial", "tests_of_store", *FLOORS), "aarch64": FLOORS}
