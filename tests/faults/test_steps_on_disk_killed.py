@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import signal
 import time
 
@@ -96,6 +97,32 @@ def check_read_again(where, steps):
             for index, step in enumerate(series):
                 assert step.index == index
         assert series.stats["steps_from_disk"] == steps
+
+
+@pytest.mark.parametrize("transport", ["auto", "tcp"])
+@scenario("writer on 1 process, reader on 2 ranks", writer=write, reader=read)
+def test_another_process_has_the_number_that_a_killed_writer_had(jobs, transport):
+    """Numbers come again, and a process in a container has another number outside it."""
+    jobs.start("writer", steps=10**6, pause=0, readers=0, retain=str(jobs.where))
+    wait_until((jobs.where / "step-20").exists, timeout=30)
+    pid = jobs["writer"].pid(0)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+    begun = len(list(jobs.where.glob("step-*")))
+    contact = jobs.where / f"{stream_name(jobs.where)}.fluvial"
+    changed, fields = re.subn(r"(?m)^pid=\d+$", f"pid={os.getpid()}", contact.read_text())
+    assert fields == 1
+    contact.write_text(changed)
+    jobs.start("reader", resume="plot", transport=transport)
+    for result in jobs.outcome("reader").values:
+        assert result["error"][0] == "PeerLost"
+        assert result["seen"] == list(range(len(result["seen"])))
+        assert begun <= len(result["seen"]) <= begun + 2
+    # A stream that retains nothing is as lost as it was.
+    with pytest.raises(fl.StaleContact, match=f"process {os.getpid()}"):
+        fl.open(
+            stream_name(jobs.where), directory=jobs.where, retained=jobs.where / "none", **SHORT
+        )
 
 
 @scenario(

@@ -244,7 +244,12 @@ class Attaching {
     std::shared_ptr<Seat> take_seat_with_writer() {
         const Deadline deadline(options_.rendezvous_timeout_s);
         while (true) {
-            const Found found = wait_for_writer(path_, name_, options_, deadline);
+            Found found = wait_for_writer(path_, name_, options_, deadline);
+            if (found.contact && found.contact->socket == gone_) {
+                if (auto retained = open_retained(name_, options_)) {
+                    found = {std::nullopt, std::move(retained)};
+                }
+            }
             if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
                 throw_replaced(found);
             }
@@ -263,9 +268,12 @@ class Attaching {
             } catch (const StaleContact&) {
                 // A writer that ended in order just now took its file with it: wait for the next.
                 const auto again = look_for(path_, name_, options_);
-                if (!lead.socket.empty() ||
-                    (again.contact && again.contact->socket == contact.socket &&
-                     !may_end_soon(deadline))) {
+                if (lead.socket.empty() && options_.contact.empty() &&
+                    open_retained(name_, options_)) {
+                    gone_ = contact.socket;
+                } else if (!lead.socket.empty() ||
+                           (again.contact && again.contact->socket == contact.socket &&
+                            !may_end_soon(deadline))) {
                     throw;
                 }
             } catch (const PeerStalled&) {
@@ -302,6 +310,7 @@ class Attaching {
     const ReadingRank own_;
     const ReaderOptions& options_;
     const std::string path_ = contact_path(options_.directory, name_);
+    std::string gone_;  ///< of a dead writer whose number another process has
     PositionClaims claims_;
 };
 
