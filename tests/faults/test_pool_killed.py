@@ -10,6 +10,7 @@ from fluvial.launch import Launcher
 
 PROGRAM = pathlib.Path(__file__).with_name("pool_rank.py")
 SERVERS_PROGRAM = PROGRAM.with_name("pool_servers_rank.py")
+TEAM_PROGRAM = PROGRAM.with_name("pool_team_rank.py")
 KEEPING_PROGRAM = PROGRAM.with_name("pool_keeping_rank.py")
 
 # Launchers end a job when one of their children dies, so each rank is the child of a shell, which
@@ -78,6 +79,20 @@ def test_results_that_stayed_on_a_rank_are_lost_with_it(tmp_path):
     assert (left, size) == ("{1, 3}", "1000000")
     assert cancelled.startswith("PeerLost: a task is to run strictly where a rank is lost")
     assert end.startswith("PeerLost: rank 2 of the pool: ")
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("servers", [1, 3])
+def test_the_first_rank_of_a_team_dies_and_the_others_go_on_at_once(servers, tmp_path):
+    """They would be lost only after stuck_after=60 s, which this does not last."""
+    first, kept, part, left, again, end = seen_by_lead(
+        TEAM_PROGRAM, 5 + servers, [str(servers), str(tmp_path)], tmp_path
+    )
+    assert kept == part == f"PeerLost: rank {first} of the pool: the process died"
+    assert left == "True"
+    assert again == "1"
+    assert end.startswith(f"PeerLost: rank {first} of the pool: ")
 
 
 @pytest.mark.any_mpi

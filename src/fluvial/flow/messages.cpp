@@ -55,6 +55,11 @@ void Order::write_cancel(ByteWriter& out, TaskId task) {
     out.put(task);
 }
 
+void Order::write_back(ByteWriter& out, TaskId task) {
+    out.put(Word::Back);
+    out.put(task);
+}
+
 void Order::write_stop(ByteWriter& out, bool any_lost) {
     out.put(Word::Stop);
     out.put(any_lost);
@@ -96,6 +101,7 @@ Order Order::read(ByteReader& in) {
             break;
         case Word::Drop:
         case Word::Cancel:
+        case Word::Back:
             order.task = in.get<TaskId>();
             break;
         case Word::Lost:

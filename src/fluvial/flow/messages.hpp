@@ -56,6 +56,7 @@ enum class Word : std::uint8_t {
     Give,
     Drop,
     Cancel,
+    Back,
     Stop,
     Done,
     Failed,
@@ -100,6 +101,8 @@ struct Order {
     static void write_give(ByteWriter& out, TaskId task, int to, int tag);
     static void write_drop(ByteWriter& out, TaskId task);
     static void write_cancel(ByteWriter& out, TaskId task);
+    /// The rank is to say that it has come back from the task.
+    static void write_back(ByteWriter& out, TaskId task);
     static void write_stop(ByteWriter& out, bool any_lost);
     static Order read(ByteReader& in);
 };

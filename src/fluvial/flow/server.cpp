@@ -173,11 +173,13 @@ void Server::handle(int from, Report report) {
         return;
     }
     const auto found = tasks_.find(report.task);
-    if (found == tasks_.end() ||
+    if (found == tasks_.end() || lost_.contains(from) ||
         std::ranges::find(found->second.team, from) == found->second.team.end()) {
         return;  // of a rank that had been given up
     }
-    if (report.word == Word::Failed) {
+    if (report.word == Word::Back) {
+        come_back(found, from);
+    } else if (report.word == Word::Failed) {
         fail_running(found->second, *report.failure);
     } else {
         finish(found, from, std::move(report));

@@ -15,6 +15,7 @@
 /// |                                    | when all its ranks have come back                    |
 /// | a task outlives its limit          | the same                                             |
 /// | a rank dies or is stopped          | the same for all its tasks; it gets no others        |
+/// | the first rank of a team dies      | the others tell the server when they have come back  |
 /// | ranks of a task that has failed,   | they are lost to the pool, which goes on with the    |
 /// | or outlived its limit, do not come | rest                                                 |
 /// | back for stuck_after_s             |                                                      |
@@ -190,6 +191,9 @@ class Server {
     void lose(const TaskFailure& lost);
     void lose_relay(const TaskFailure& lost);
     void lose_worker(const TaskFailure& lost);
+    void lose_rank_of(Tasks::iterator task, int rank);
+    void ask_who_comes_back(const Task& task);
+    void come_back(Tasks::iterator task, int rank);
     void keep(Task& task, int rank);
     void drop_parts(const Task& task);
     void settle_parts(const FutureState& future);
@@ -240,6 +244,8 @@ class Server {
     std::set<TaskId> own_cancelled_;  ///< in a pool of one rank
     std::deque<Order> own_orders_;    ///< of a pool of one rank
     std::set<TaskId> limited_;        ///< running ones with a time limit, and those over
+    /// Tasks whose first rank is lost, and their ranks that have not come back.
+    std::map<TaskId, std::set<int>> awaited_;
     std::map<int, TaskFailure> lost_;
     std::optional<TaskFailure> first_lost_;
     std::optional<Timeline> timeline_;

@@ -90,6 +90,7 @@ void Server::give_up(const TaskFailure& why) {
         tasks_.erase(first->first);
     }
     limited_.clear();
+    awaited_.clear();
 }
 
 }  // namespace fluvial::flow

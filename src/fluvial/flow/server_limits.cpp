@@ -138,12 +138,7 @@ void Server::lose_worker(const TaskFailure& lost) {
     for (const TaskId id : hit) {
         const auto found = tasks_.find(id);
         fail_running(found->second, lost);
-        std::vector<int>& team = found->second.team;
-        const bool all_lost =
-            std::ranges::all_of(team, [this](int rank) { return lost_.contains(rank); });
-        if (all_lost) {
-            release(found, unknown_s);
-        }
+        lose_rank_of(found, lost.rank);
     }
     ByteWriter order;
     Order::write_lost(order, lost.rank);
@@ -158,6 +153,43 @@ void Server::lose_worker(const TaskFailure& lost) {
     }
     fail_fetches(lost);
     fail_too_wide(too_wide);
+}
+
+/// The task has failed. Its first rank would have told of the others.
+void Server::lose_rank_of(Tasks::iterator task, int rank) {
+    if (rank == task->second.team.front()) {
+        ask_who_comes_back(task->second);
+    }
+    come_back(task, rank);
+}
+
+/// All ranks are asked that are not lost: what they answer has been preceded by the task's end.
+void Server::ask_who_comes_back(const Task& task) {
+    const TaskId id = task.future->task;
+    std::set<int>& awaited = awaited_[id];
+    for (const int rank : task.team) {
+        if (!lost_.contains(rank)) {
+            awaited.insert(rank);
+            Order::write_back(orders_to(rank), id);
+        }
+    }
+}
+
+/// Or never will. Of tasks whose first rank lives, this one waits for the others.
+void Server::come_back(Tasks::iterator task, int rank) {
+    const auto awaited = awaited_.find(task->first);
+    if (awaited == awaited_.end()) {
+        return;
+    }
+    awaited->second.erase(rank);
+    if (!awaited->second.empty()) {
+        return;
+    }
+    awaited_.erase(awaited);
+    if (task->second.options->keep_parts) {
+        drop_parts(task->second);
+    }
+    release(task, unknown_s);
 }
 
 void Server::fail_too_wide(const std::vector<TaskId>& tasks) {

@@ -127,6 +127,10 @@ void Worker::carry_out(Order order) {
         case Word::Drop:
             kept_.erase(order.task);
             break;
+        case Word::Back:
+            put(server_, tag_reports, {.word = Word::Back, .task = order.task, .result = {}});
+            flush();
+            break;
         default:
             any_lost_ = order.any_lost;
             put(server_, tag_reports, {});
