@@ -26,12 +26,11 @@ from .started_job import StartedJob
 from .starting import all_ranks, initialize, opened_journal
 from .submitting import Submitting
 from .task import Task, as_given
-from .task_core import Report, TaskCore, TaskState
+from .task_core import CoreCall, Report, TaskCore, TaskState
 from .tasks import TaskRunner, packed_error
 from .timeline import Timeline
 
 R = TypeVar("R")
-_LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
 
 
 class Pool(Submitting):
@@ -80,8 +79,8 @@ class Pool(Submitting):
         "memory": 64e9}``. The pool counts them; which GPU a task uses is its own affair. The same
         on all ranks.
     progress
-        Whether the lead says on standard error how far it is: twice a second in one line on a
-        terminal, and at the end.
+        Whether the lead says on standard error how far it is, and how many ranks are busy: on a
+        terminal in one line, elsewhere in a line every five seconds, and at the end.
 
     Raises
     ------
@@ -137,7 +136,6 @@ class Pool(Submitting):
             "resources": resources,
         }
         settings = agreed(comm, given)
-        self._account = Account(settings.progress, settings.trace_file)
         self._made = MadeHere()
         self._pool = self
         self._options = TaskOptions()
@@ -161,6 +159,7 @@ class Pool(Submitting):
         except BaseException:
             self._keyed.close()
             raise
+        self._account = Account(settings, self._core)
         self._calls = CoreCalls(self._core, self._keyed, self._submit_further)
         self.exported_calls = ExportedCalls(self._core)
         """Submits tasks in C++ that have no futures."""
@@ -291,8 +290,8 @@ class Pool(Submitting):
         with self._lock:
             self._check_open()
             states = self._core.submit_together(calls)
-            for member, state in zip(members, states, strict=True):
-                self._keep(member, state)
+            for member, state, call in zip(members, states, calls, strict=True):
+                self._keep(member, state, call)
         return members
 
     def _send(self, future: AnyFuture, task: Task, further: bool) -> None:
@@ -300,7 +299,7 @@ class Pool(Submitting):
         with self._lock:
             if not further:
                 self._check_open()
-            self._keep(future, self._core.submit(*message))
+            self._keep(future, self._core.submit(*message), message)
 
     def _check_open(self) -> None:
         self._core.check_process()
@@ -312,8 +311,9 @@ class Pool(Submitting):
                 "before shutdown()"
             )
 
-    def _keep(self, future: AnyFuture, task: TaskState) -> None:
+    def _keep(self, future: AnyFuture, task: TaskState, call: CoreCall) -> None:
         future.task = task
+        self._account.add(task, call[2]["ranks"])
         self._futures[task.number] = future
         self._submitted += 1
 
@@ -341,7 +341,7 @@ class Pool(Submitting):
         """In a thread of its own: turns of the server, and what futures are told."""
         try:
             while not self._ended():
-                self._take(self._core.wait_for_some(_LOOK_EVERY_S))
+                self._take(self._core.wait_for_some(self._account.turn_s))
             self._core.close()
         except BaseException as error:
             self._break_off(error)
@@ -370,6 +370,8 @@ class Pool(Submitting):
         for number, result, failure, message in self.exported_calls.take(told):
             with self._lock:
                 future = self._futures[number] if message else self._futures.pop(number, None)
+                if not message:
+                    self._account.remove(number)
             if future is not None and message:
                 self._go_on(future, message)
             elif future is not None:

@@ -27,6 +27,7 @@ from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.launcher import Launcher
 from ..launch.parent_only import give_up_in_children
+from .busy_ranks import Busy
 from .options import PARTS
 from .payload import Part
 from .sent_calls import StartedTask, sent_call
@@ -246,6 +247,10 @@ class StartedJob:
                 "there is no timeline: got a pool without trace; allowed: a pool with trace=True"
             )
         return self._timeline or self._ask("timeline", 0) or None
+
+    def busy(self) -> Busy | None:
+        """Return how many ranks have tasks; None when the job broke off, or has been closed."""
+        return self._ask("busy", 0) or None
 
     def close(self) -> None:
         """End the job, when all tasks are done; raise what its pool raised."""
