@@ -256,8 +256,11 @@ class StartedJob:
         """End the job, when all tasks are done; raise what its pool raised."""
         self._send("close")
         try:
-            self._tasks.poll(None)
-            failure, self._timeline = self._receive((None, None))
+            said: Any = []
+            while isinstance(said, list):  # what came of tasks whose futures know it: cancelled
+                self._tasks.poll(None)
+                said = self._receive((None, None))
+            failure, self._timeline = said
         except (EOFError, OSError):
             raise self._ended() from None
         finally:
