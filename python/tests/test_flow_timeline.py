@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timelines of pools and their progress: the numbers, the files, the table and the picture."""
+"""Timelines of pools: the numbers, the files, the table and the picture."""
 
 import itertools
 import json
 import time
-import types
 
 import numpy as np
 import pytest
-from fluvial.flow.progress import Progress
 from fluvial.flow.timeline import Timeline
 from harness import scenario
 
@@ -187,29 +185,3 @@ class test_ranks_that_trace_and_others_are_an_error_on_all:
 
     def check(jobs):
         assert all("trace" in said for said in jobs.finish()["job"])
-
-
-def test_progress_of_a_pool(capsys):
-    with fl.Pool(progress=True) as pool:
-        futures = [pool.submit(divmod, 7, i) for i in range(3)]
-        assert isinstance(futures[0].exception(), ZeroDivisionError)
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith("3 of 3 tasks in ")
-    assert said.endswith(" a second, 1 failed\n")
-
-
-def test_progress_on_a_terminal_is_one_line(monkeypatch, capsys):
-    clock = iter(float(second) for second in range(5))
-    now = [next(clock)]
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    stopped = types.SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("fluvial.flow.progress.time", stopped)
-    progress = Progress()
-    for now[0] in clock:
-        progress.show([fl.flow.future.Outcome()], 8)
-    assert "4 of 8 tasks in 4.0 s, 1 a second, 4 s left" in progress.line(8)
-    progress.end(8)
-    said = capsys.readouterr().err
-    assert said.count("\r") == 5
-    assert said.count("\n") == 1

@@ -116,5 +116,14 @@ def test_the_command_line_says_so(tmp_path, word):
         assert why in line
     as_json = [*command, "--format", "json"]
     told = json.loads(subprocess.run(as_json, capture_output=True, text=True, check=True).stdout)
-    if word == "info":
-        assert set(told["left_out"]) == set(HDF5)
+    assert set(told["left_out"]) == set(HDF5)
+    assert all(why in told["left_out"][name] for name, (_, why) in HDF5.items())
+
+
+def test_a_list_of_chosen_datasets_has_nothing_else(tmp_path):
+    path = str(tmp_path / "a.h5")
+    write_hdf5(path)
+    command = [sys.executable, "-m", "fluvial", "ls", path, "numb*", "--format", "json"]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert [row["dataset"] for row in told["rows"]] == ["numbers"]
+    assert told["left_out"] == {}

@@ -73,9 +73,10 @@ def _ls(
         if long:
             print_as(statistic_rows(look, datasets or [], steps, count), name, format)
         else:
-            print_as(dataset_rows(look, datasets or []), name, format)
-            if format is Format.table and not datasets and is_first():
-                for line in left_out_lines(look.left_out):
+            left_out = {} if datasets else look.left_out
+            print_as(dataset_rows(look, datasets or []), name, format, {"left_out": left_out})
+            if format is Format.table and is_first():
+                for line in left_out_lines(left_out):
                     say(line, "yellow")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from .._core import InvalidArgument
@@ -23,13 +23,18 @@ class Format(StrEnum):
     csv = "csv"
 
 
-def print_as(rows: Iterable[tables.Row], title: str, format: Format) -> None:
-    """Print rows; on the first rank."""
+def print_as(
+    rows: Iterable[tables.Row],
+    title: str,
+    format: Format,
+    also: Mapping[str, Mapping[str, str]] | None = None,
+) -> None:
+    """Print rows, and of JSON what else is to be in its one object; on the first rank."""
     found = list(rows)
     if not is_first():
         return
     if format is Format.json:
-        tables.print_json({"name": title, "rows": found})
+        tables.print_json({"name": title, "rows": found, **(also or {})})
     elif format is Format.csv:
         print_csv(found)
     else:

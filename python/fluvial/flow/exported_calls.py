@@ -70,12 +70,14 @@ class ExportedCalls:
         """Whether some are not done."""
         return bool(self._waiting)
 
-    def cancel(self) -> None:
-        """Keep those from beginning that have not."""
+    def cancel(self, running: bool = False) -> None:
+        """Keep those from beginning that have not; with `running` cancel also the others."""
         with self._lock:
             states = [state for state, _, _ in self._waiting.values()]
         for state in states:
             self._core.cancel(state)
+        for state in states if running else ():
+            self._core.cancel(state, True)
 
     def fail(self, error: BaseException) -> None:
         """Say that the pool has broken off."""

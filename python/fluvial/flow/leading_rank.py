@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
+from .busy_ranks import BusyRanks
 from .task_core import JobFailure
 from .tasks import TaskRunner, packed_error
 
@@ -44,6 +45,7 @@ class Lead:
         self._trace = trace
         self._states: dict[int, TaskState] = {}
         self._numbers: dict[int, int] = {}  # the program's, by the core's
+        self._busy = BusyRanks(core.workers)
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._closing = threading.Event()
@@ -87,8 +89,10 @@ class Lead:
         failure: Failure | None,
         further: bytearray | None,
     ) -> Report:
-        known = self._numbers[number] if further is not None else self._numbers.pop(number)
-        return known, result, failure, further
+        if further is not None:
+            return self._numbers[number], result, failure, further
+        self._busy.remove(number)
+        return self._numbers.pop(number), result, failure, further
 
     def _take_tasks(self) -> None:
         try:
@@ -143,6 +147,7 @@ class Lead:
             for call, part_numbers, state in zip(calls, numbers, states, strict=True):
                 self._states.update(zip(part_numbers, state.parts, strict=True))
                 self._note(call[0], state)
+                self._busy.add(state, call[3]["ranks"])
 
     def _wanted(self, message: bytes, inputs: list[SentInput], options: SentOptions) -> CoreCall:
         if (near := options.pop("near_task")) is not None:
@@ -187,6 +192,9 @@ class Lead:
     def _answer_to(self, word: str, about: Any) -> object:
         if word == "timeline":
             return self._core.timeline()
+        if word == "busy":
+            with self._lock:
+                return self._busy.count()
         if word == "result":
             return self._result(*about)
         state = self._state_of(about)

@@ -7,31 +7,31 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeVar
 
 from .. import _core
 from ..base.made_here import MadeHere
-from ..mpi.communicator import Communicator, handle_of
+from ..mpi.communicator import Communicator
+from .cancellation import CancelFutures, Cancellation, checked_cancellation
 from .core_calls import CoreCalls
 from .exported_calls import ExportedCalls
-from .functions import function_bytes, name_of
+from .functions import name_of
 from .future import AnyFuture, Future, Outcome
 from .job_end import abort_at_exit
 from .keyed import KeyedTasks, Settled
 from .options import TaskOptions, checked_options
 from .payload import unpacked
 from .progress import Account
+from .serving_thread import ServingThread
 from .settings import Given, agreed
-from .started_job import StartedJob
-from .starting import all_ranks, initialize, opened_journal
+from .starting import all_ranks, opened_journal, started_core
 from .submitting import Submitting
 from .task import Task, as_given
-from .task_core import Report, TaskCore, TaskState
-from .tasks import TaskRunner, packed_error
+from .task_core import CoreCall, Report, TaskState
+from .tasks import packed_error
 from .timeline import Timeline
 
 R = TypeVar("R")
-_LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
 
 
 class Pool(Submitting):
@@ -80,8 +80,8 @@ class Pool(Submitting):
         "memory": 64e9}``. The pool counts them; which GPU a task uses is its own affair. The same
         on all ranks.
     progress
-        Whether the lead says on standard error how far it is: twice a second in one line on a
-        terminal, and at the end.
+        Whether the lead says on standard error how far it is, and how many ranks are busy: on a
+        terminal in one line, elsewhere in a line every five seconds, and at the end.
 
     Raises
     ------
@@ -137,38 +137,30 @@ class Pool(Submitting):
             "resources": resources,
         }
         settings = agreed(comm, given)
-        self._account = Account(settings.progress, settings.trace_file)
         self._made = MadeHere()
         self._pool = self
         self._options = TaskOptions()
         self._lock = threading.Lock()
         self._futures: dict[int, AnyFuture] = {}
-        self._closing = self._cancelling = False
+        self._closing = False
+        self._cancellation = Cancellation()
         self._submitted = 0
         self._failure: BaseException | None = None
         self._broken: BaseException | None = None  # what ended it before shutdown()
-        self._core: TaskCore
         self._keyed = KeyedTasks(opened_journal(comm, settings.journal))
         try:
-            if comm is None and settings.max_workers is not None:
-                start = function_bytes((settings.initializer, settings.initargs))
-                self._core = StartedJob(settings.max_workers, settings.of_core, start)
-            else:
-                runner = TaskRunner()
-                initialize(comm, settings, runner.names)
-                compiled = _core.TaskPool(handle_of(comm), runner.run, *settings.of_core)
-                self._core = cast("TaskCore", compiled)
+            self._core = started_core(comm, settings)
         except BaseException:
             self._keyed.close()
             raise
+        self._account = Account(settings, self._core)
         self._calls = CoreCalls(self._core, self._keyed, self._submit_further)
         self.exported_calls = ExportedCalls(self._core)
         """Submits tasks in C++ that have no futures."""
-        self._thread: threading.Thread | None = None
+        self._thread: ServingThread | None = None
         try:
             if self.leads:
-                self._thread = threading.Thread(target=self._serve, name="fluvial-pool")
-                self._thread.start()
+                self._thread = ServingThread(self._serve)
             else:
                 self._core.close()
         except _core.PeerLost:
@@ -212,7 +204,7 @@ class Pool(Submitting):
         state = "shut down" if self._closing or not self.leads else f"{len(self._futures)} tasks"
         return f"<fluvial.Pool of {self.workers} workers, {state}>"
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: CancelFutures = False) -> None:
         """End the pool when its tasks are done; the other ranks' constructors return then.
 
         Parameters
@@ -220,22 +212,29 @@ class Pool(Submitting):
         wait
             Block until that has happened.
         cancel_futures
-            Cancel the tasks that have not begun.
+            Cancel the tasks that have not begun; with "running" also those that run, as
+            ``future.cancel(running=True)`` does.
 
         Raises
         ------
+        InvalidArgument
+            When `cancel_futures` is something else.
         PeerLost, PeerStalled
             When a rank was lost. MPI cannot end such a job in order: the process aborts it at its
             exit, after everything else.
         """
+        checked_cancellation(cancel_futures)
         if not self.leads or self._made.inherited:
             return
         with self._lock:
             self._closing = True
-            self._cancelling = self._cancelling or cancel_futures
+            left = list(self._futures.values())
+        self._cancellation.ask(cancel_futures)
+        # Not by the other thread alone: in a serial program that is the one that runs a task.
+        self._cancellation.apply(left, self.exported_calls, wait=True)
         self._core.wake()
-        if wait and self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        if wait and self._thread is not None and not self._thread.is_current:
+            self._thread.wait()
             failure, self._failure = self._failure, None
             if failure is not None:
                 raise failure
@@ -291,8 +290,8 @@ class Pool(Submitting):
         with self._lock:
             self._check_open()
             states = self._core.submit_together(calls)
-            for member, state in zip(members, states, strict=True):
-                self._keep(member, state)
+            for member, state, call in zip(members, states, calls, strict=True):
+                self._keep(member, state, call)
         return members
 
     def _send(self, future: AnyFuture, task: Task, further: bool) -> None:
@@ -300,7 +299,7 @@ class Pool(Submitting):
         with self._lock:
             if not further:
                 self._check_open()
-            self._keep(future, self._core.submit(*message))
+            self._keep(future, self._core.submit(*message), message)
 
     def _check_open(self) -> None:
         self._core.check_process()
@@ -312,8 +311,9 @@ class Pool(Submitting):
                 "before shutdown()"
             )
 
-    def _keep(self, future: AnyFuture, task: TaskState) -> None:
+    def _keep(self, future: AnyFuture, task: TaskState, call: CoreCall) -> None:
         future.task = task
+        self._account.add(task, call[2]["ranks"])
         self._futures[task.number] = future
         self._submitted += 1
 
@@ -341,7 +341,7 @@ class Pool(Submitting):
         """In a thread of its own: turns of the server, and what futures are told."""
         try:
             while not self._ended():
-                self._take(self._core.wait_for_some(_LOOK_EVERY_S))
+                self._take(self._core.wait_for_some(self._account.turn_s))
             self._core.close()
         except BaseException as error:
             self._break_off(error)
@@ -370,6 +370,8 @@ class Pool(Submitting):
         for number, result, failure, message in self.exported_calls.take(told):
             with self._lock:
                 future = self._futures[number] if message else self._futures.pop(number, None)
+                if not message:
+                    self._account.remove(number)
             if future is not None and message:
                 self._go_on(future, message)
             elif future is not None:
@@ -389,10 +391,6 @@ class Pool(Submitting):
             self._closing = self._closing or not threading.main_thread().is_alive()
             if not self._closing:
                 return False
-            cancelling, self._cancelling = self._cancelling, False
             left = list(self._futures.values())
-        if cancelling:
-            for future in left:
-                future.cancel()
-            self.exported_calls.cancel()
+        self._cancellation.apply(left, self.exported_calls)  # also what tasks return meanwhile
         return not self.exported_calls.left and all(future.done() for future in left)

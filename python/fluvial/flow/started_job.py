@@ -27,6 +27,7 @@ from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.launcher import Launcher
 from ..launch.parent_only import give_up_in_children
+from .busy_ranks import Busy
 from .options import PARTS
 from .payload import Part
 from .sent_calls import StartedTask, sent_call
@@ -247,12 +248,19 @@ class StartedJob:
             )
         return self._timeline or self._ask("timeline", 0) or None
 
+    def busy(self) -> Busy | None:
+        """Return how many ranks have tasks; None when the job broke off, or has been closed."""
+        return self._ask("busy", 0) or None
+
     def close(self) -> None:
         """End the job, when all tasks are done; raise what its pool raised."""
         self._send("close")
         try:
-            self._tasks.poll(None)
-            failure, self._timeline = self._receive((None, None))
+            said: Any = []
+            while isinstance(said, list):  # what came of tasks whose futures know it: cancelled
+                self._tasks.poll(None)
+                said = self._receive((None, None))
+            failure, self._timeline = said
         except (EOFError, OSError):
             raise self._ended() from None
         finally:

@@ -6,14 +6,17 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
+from typing import cast
 
 from .. import _core
-from ..mpi.communicator import Communicator, world
+from ..mpi.communicator import Communicator, handle_of, world
 from .functions import function_bytes
 from .journal import Journal
 from .main_names import MainNames, is_of_main
 from .settings import Settings
-from .tasks import in_task
+from .started_job import StartedJob
+from .task_core import TaskCore
+from .tasks import TaskRunner, in_task
 
 
 def all_ranks() -> Communicator | None:
@@ -69,6 +72,17 @@ def initialize(comm: Communicator | None, settings: Settings, names: MainNames) 
         raise failed
     if any(found):
         raise _core.Error(f"rank {found.index(True)}: the initializer of a pool raised an error")
+
+
+def started_core(comm: Communicator | None, settings: Settings) -> TaskCore:
+    """Return what gives tasks to ranks, once these are ready: those of `comm`, or of a new job."""
+    if comm is None and settings.max_workers is not None:
+        start = function_bytes((settings.initializer, settings.initargs))
+        return StartedJob(settings.max_workers, settings.of_core, start)
+    runner = TaskRunner()
+    initialize(comm, settings, runner.names)
+    core = _core.TaskPool(handle_of(comm), runner.run, *settings.of_core)
+    return cast("TaskCore", core)
 
 
 def _sharing(

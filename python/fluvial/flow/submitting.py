@@ -8,10 +8,12 @@ import concurrent.futures
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .. import _core
 from ..base.messages import shown
+from .cancellation import CancelFutures
 from .functions import name_of
 from .future import Future
 from .joblib_backend import joblib_backend
@@ -197,6 +199,32 @@ class Submitting(concurrent.futures.Executor):
                 )
         return self._pool.submit_together(self._options, tasks)
 
+    @abc.abstractmethod
+    def shutdown(self, wait: bool = True, *, cancel_futures: CancelFutures = False) -> None:
+        """Shut the pool down."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Shut the pool down, and wait for its tasks; those that Ctrl-C has left are cancelled."""
+        if isinstance(error, KeyboardInterrupt):
+            self._end_interrupted(error)
+            return
+        try:
+            self.shutdown()
+        except KeyboardInterrupt as interrupt:
+            self._end_interrupted(interrupt)
+            raise
+
+    def _end_interrupted(self, interrupt: KeyboardInterrupt) -> None:
+        try:
+            self.shutdown(cancel_futures="running")
+        except _core.Error as failure:  # it must not stand for the interruption
+            interrupt.add_note(f"{type(failure).__name__}: {failure}")
+
     @property
     @abc.abstractmethod
     def workers(self) -> int:
@@ -248,7 +276,7 @@ class WithOptions(Submitting):
         """Submit tasks that start together."""
         return self._pool.submit_together(options, tasks)
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: CancelFutures = False) -> None:
         """Shut the pool down."""
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
