@@ -77,7 +77,7 @@ def spread(
     """
     labelled = _as_labelled(given)
     if labels is not None and labelled is not None:
-        values = _in_order(values, labelled, what, labels)
+        values = in_axes_of(values, labelled, what, labels)
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
@@ -100,10 +100,10 @@ def in_order_of(first: Labels | None, values: np.ndarray, given: object) -> np.n
             f"{_names(first.dims)} as the first, in any order. Broadcast them with "
             "xarray.broadcast."
         )
-    return _in_order(values, labelled, "a further array", first)
+    return in_axes_of(values, labelled, "a further array", first)
 
 
-def _in_order(values: np.ndarray, labelled: xr.DataArray, what: str, labels: Labels) -> np.ndarray:
+def in_axes_of(values: np.ndarray, labelled: xr.DataArray, what: str, labels: Labels) -> np.ndarray:
     """Return values with an axis for each dimension of the labels, some of length 1."""
     unknown = [dim for dim in labelled.dims if dim not in labels.dims]
     if unknown:

@@ -11,6 +11,7 @@ from .._core import InvalidArgument
 from ..base.messages import shown
 from ..compute.arithmetic import Compared
 from ..store.joined_files import JoinedFiles
+from .array_mask import ArrayMask
 from .positions import Positions
 from .predicates import Comparison, Function, Predicate
 from .view import View
@@ -57,6 +58,12 @@ class Comparisons:
     def _of_one_dataset(self, sign: str, joined: Either, other: Comparisons) -> Comparisons:
         """Return the condition that a function of one dataset's values is."""
         predicates = [predicate for case in joined.cases for predicate in case]
+        if any(isinstance(predicate, ArrayMask) for predicate in predicates):
+            raise InvalidArgument(
+                "comparisons of a dataset whose condition is an array are joined by & alone: got "
+                f"{sign} of {shown(self)}; allowed: comparisons of the dataset without it. Compare "
+                "first, then give the array: t.where((t < 0) | (t > 9)).where(array)."
+            )
         names = {p.dataset for p in predicates if isinstance(p, Comparison)} | (
             {self.own, other.own} - {None}
         )
@@ -125,12 +132,16 @@ def _all_hold(predicates: tuple[Predicate, ...], values: np.ndarray) -> np.ndarr
 def _holds(predicate: Predicate, values: np.ndarray) -> np.ndarray:
     if isinstance(predicate, Comparison):
         return predicate.holds(values)
+    if isinstance(predicate, ArrayMask):
+        raise AssertionError("bug in Fluvial: an array among comparisons that are joined by |")
     return np.asarray(predicate.function(values))
 
 
 def _text(predicate: Predicate) -> str:
     if isinstance(predicate, Comparison):
         return f"{predicate.dataset} {predicate.sign} {predicate.bound!r}"
+    if isinstance(predicate, ArrayMask):
+        return "an array of bool"
     return getattr(predicate.function, "__name__", "a function")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from .._core import InvalidArgument
 from ..store.joined_files import JoinedFiles
 from . import positions
+from .array_mask import ArrayMask
 from .predicates import Comparison
 from .view import View
 
@@ -20,6 +21,8 @@ def read_decoded(files: JoinedFiles, name: str, view: View) -> np.ndarray:
             other = files.find(predicate.dataset, name)
             compared, absent = (values, missing) if other == name else _one(files, other, view)
             missing = missing | absent | ~predicate.holds(compared)
+        elif isinstance(predicate, ArrayMask):
+            missing = missing | ~predicate.at(view.axes)
         elif predicate.inputs == 1:
             missing = missing | ~np.asarray(predicate.function(values), dtype=bool)
         else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self, Unpack, overload
 
 import numpy as np
@@ -31,6 +31,7 @@ from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
 from ..store.joined_files import JoinedFiles
 from . import axis_weights, grouping, pending_scan, positions, predicates, request
+from .array_mask import ArrayMask
 from .axis_weights import Weights
 from .comparisons import Comparisons, compare, narrowed
 from .described_dataset import DescribedDataset
@@ -39,7 +40,7 @@ from .grouped_dataset import GroupedDataset
 from .kept_attributes import with_attrs
 from .options import ReductionOptions, ScanOptions
 from .pending_scan import PendingScan
-from .predicates import Condition
+from .predicates import Condition, Predicate
 from .view import Groups, View
 
 
@@ -116,11 +117,28 @@ class FileDataset(
             datasets of the file with this one's shape (``value`` is this one); or a function of
             NumPy arrays (of decoded values) that returns an array of bool. Several threads call it.
             Or comparisons of datasets of the file: ``(file["u10"] > 0) & (file["v10"] > 0)``.
+            Or an array of bool: a NumPy array with the shape of this dataset, as it is selected, or
+            a DataArray with some of its dimensions, in any order, and equal coordinates, which is
+            spread over the others. It takes one bit an element. All ranks that reduce together give
+            the same: with selections of their own (`shuffle`), that of the whole dataset, before
+            they select.
+
+        Raises
+        ------
+        InvalidArgument
+            A condition that cannot be read; an array of another dtype than bool, another shape, or
+            other dimensions or coordinates; comparisons of a dataset of another file or shape.
         """
         if isinstance(condition, Comparisons):
             return self._with(narrowed(self._view, self._files, self._name, condition))
-        found = (*self._view.where, *predicates.parse(condition))
-        return self._with(dataclasses.replace(self._view, where=found))
+        view = self._view
+        if isinstance(condition, np.ndarray | xr.DataArray):
+            more: Sequence[Predicate] = [
+                ArrayMask.of(condition, view.dims, view.axes, self._labels)
+            ]
+        else:
+            more = predicates.parse(condition)
+        return self._with(dataclasses.replace(view, where=(*view.where, *more)))
 
     def weighted(self, weights: Weights) -> Self:
         """Give elements weights along axes; those of several axes multiply.

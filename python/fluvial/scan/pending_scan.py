@@ -18,7 +18,7 @@ from ..compute.passes import Results, more_passes, refuse_repeats, repeats
 from ..compute.registry import Reduced, Resolved
 from ..mpi.communicator import handle_of, world
 from .options import CoreOptions, ScanOptions, to_core
-from .request import CoreRequest, Request, for_own_selections
+from .request import CoreRequest, Request, for_own_selections, masks_of
 from .result import label
 
 
@@ -161,7 +161,9 @@ def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
     alone = options.get("mode") == "independent"
     ranks = _core.ScanRanks(handle, core_options["stall_timeout"] if failure is None else 10.0)
     try:
-        _agree(ranks, failure, alone)
+        several = comm is not None and comm.Get_size() > 1
+        digests = masks_of(request) if request is not None and several and not alone else []
+        _agree(ranks, failure, alone, digests)
         if failure is not None:
             raise failure
         if request is None:
@@ -175,12 +177,17 @@ def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
     return PendingScan(scan, request, None if alone else ranks, core_options)
 
 
-def _agree(ranks: _core.ScanRanks, failure: Exception | None, alone: bool) -> None:
-    """Raise on this rank what failed on another, and where modes differ. Collective.
+def _agree(
+    ranks: _core.ScanRanks, failure: Exception | None, alone: bool, masks: list[str]
+) -> None:
+    """Raise on this rank what failed on another, and where modes or arrays differ. Collective.
 
     `alone`: of an independent scan, which would leave the ranks of a collective one waiting.
+    `masks`: digests of arrays that are conditions.
     """
-    said = {"failed": [type(failure).__name__, str(failure)]} if failure else {"alone": alone}
+    said: dict[str, object] = {"alone": alone, "masks": masks}
+    if failure is not None:
+        said = {"failed": [type(failure).__name__, str(failure)]}
     of_all = [json.loads(bytes(one)) for one in ranks.allgather(json.dumps(said).encode())]
     for rank, theirs in enumerate(of_all):
         if "failed" in theirs:
@@ -198,6 +205,14 @@ def _agree(ranks: _core.ScanRanks, failure: Exception | None, alone: bool) -> No
             f"'collective' on {len(of_all) - independent} of {len(of_all)}; allowed: one for all. "
             "Or reduce with local=True on those ranks that ask alone."
         )
+    for rank, theirs in enumerate(of_all):
+        if theirs["masks"] != of_all[0]["masks"]:
+            raise InvalidArgument(
+                "the ranks differ in the arrays that are conditions: got other elements, or those "
+                f"of another selection, on rank {rank}; allowed: the same as on rank 0. Where "
+                "ranks select on their own, give the array of the whole dataset first: "
+                "t.where(array).isel(…)."
+            )
 
 
 def _of_all_ranks(request: Request, ranks: _core.ScanRanks | None, shuffle: str) -> Request:

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..compute.apply import parameters_of
 from ..compute.arithmetic import SIGNS
+from .array_mask import ArrayMask
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -72,12 +74,12 @@ class OfLargeIntegers:
         return self._function(*arrays)
 
 
-Predicate = Comparison | Function
-Condition = str | Callable[..., npt.ArrayLike]
+Predicate = Comparison | Function | ArrayMask
+Condition = str | Callable[..., npt.ArrayLike] | np.ndarray | xr.DataArray
 """As the user gives it."""
 
 
-def parse(condition: Condition) -> list[Predicate]:
+def parse(condition: str | Callable[..., npt.ArrayLike]) -> list[Predicate]:
     """Return the predicates of a condition, all of which must hold.
 
     >>> parse("0 <= t < 100 and data/0/E/x != 7")
@@ -92,8 +94,8 @@ def parse(condition: Condition) -> list[Predicate]:
     if not isinstance(condition, str):
         raise InvalidArgument(
             f"not a condition: got {shown(condition)}; allowed: a comparison such as "
-            "'temperature > 273.15', or a function of NumPy arrays. Wrap an array into a function, "
-            "or use weights of 0 and 1."
+            "'temperature > 273.15', a function of NumPy arrays, or an array of bool, of NumPy or "
+            "xarray. Make one of a list: numpy.array(…)."
         )
     return [
         predicate

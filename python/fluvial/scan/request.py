@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
@@ -21,6 +22,7 @@ from ..describe.attributes import Attributes
 from ..describe.selection import Hyperslab, Over
 from ..store.joined_files import JoinedFiles
 from . import positions
+from .array_mask import ArrayMask
 from .comparisons import Either
 from .labelled import Frame, by_kind
 from .predicates import Comparison, OfLargeIntegers
@@ -93,6 +95,7 @@ def describe(
         for name, decoding in zip(datasets, decodings, strict=True)
         if decoding.decoded(files.parts_of(name)[0].dtype) in ("int64", "uint64")
     }
+    masks = [predicate for predicate in view.where if isinstance(predicate, ArrayMask)]
     where = _conditions(files, view, names, datasets, whole)
     axes = [a for a, d in enumerate(view.dims) if d in reduced or d not in view.kept]
     may_miss = bool(where) or _has_empty_group(view)
@@ -106,7 +109,8 @@ def describe(
             promote(decoding, files.parts_of(dataset)[0].dtype)
     core: CoreRequest = {
         "inputs": [
-            (files.parts_of(n), decoding) for n, decoding in zip(datasets, decodings, strict=True)
+            *((files.parts_of(n), d) for n, d in zip(datasets, decodings, strict=True)),
+            *((mask.parts_like(files.parts_of(names[0])), _core.Decoding()) for mask in masks),
         ],
         "entries": entries,
         "selection": positions.to_hyperslab(view.axes),
@@ -132,6 +136,11 @@ def describe(
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)
 
 
+def masks_of(request: Request) -> list[str]:
+    """Return digests of the arrays that are conditions, which all ranks must give alike."""
+    return [mask.digest for mask in request.view.where if isinstance(mask, ArrayMask)]
+
+
 def for_own_selections(request: Request, shuffle: str) -> None:
     """Make a request fit for ranks that each select on their own; `shuffle` says what they get."""
     if shuffle != "common" and request.view.groups is not None:
@@ -149,8 +158,11 @@ def _conditions(
 ) -> list[tuple[object, ...]]:
     """Return the predicates as the core takes them; `whole` are datasets of 64-bit integers."""
     where: list[tuple[object, ...]] = []
+    inputs_of_masks = itertools.count(len(datasets))
     for predicate in view.where:
-        if isinstance(predicate, Comparison):
+        if isinstance(predicate, ArrayMask):
+            where.append((next(inputs_of_masks), "!=", 0.0))
+        elif isinstance(predicate, Comparison):
             compared = datasets.index(files.find(predicate.dataset, names[0]))
             where.append((compared, predicate.sign, predicate.bound))
         elif predicate.inputs > len(names):
