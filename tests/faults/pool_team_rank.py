@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a pool in which first ranks of teams kill themselves, and then others of the team.
 
-usage: pool_team_rank.py SERVERS DIRECTORY, in a pool with five ranks that run tasks; the lead writes there what it saw
+usage: pool_team_rank.py SERVERS DIRECTORY; the lead writes there what it saw. Five ranks run tasks.
 """
 
 import os
