@@ -157,6 +157,10 @@ class Compared:
         found = self.arithmetic(values)
         return np.asarray(SIGNS[self.sign](found, self.bound) & (found == found))
 
+    def as_numpy(self, values: np.ndarray) -> np.ndarray:
+        """Return the same, but that NaN is unequal to any number."""
+        return np.asarray(SIGNS[self.sign](self.arithmetic(values), self.bound))
+
     @property
     def __name__(self) -> str:
         return f"{self.arithmetic} {self.sign} {self.bound!r}"

@@ -16,7 +16,7 @@ Result = TypeVar("Result", covariant=True)
 """What a class gives for one operator."""
 
 
-def _of_numpy(options: Mapping[str, object]) -> dict[str, object]:
+def of_numpy(options: Mapping[str, object]) -> dict[str, object]:
     """Return the options without those that ``np.mean`` and the like pass on unasked: None."""
     unasked = {name for name in ("dtype", "out") if options.get(name, ...) is None}
     return {name: value for name, value in options.items() if name not in unasked}
@@ -35,11 +35,11 @@ class Reductions(Protocol[Result]):
 
     def sum(self, over: Over | None = None, **options: object) -> Result:
         """Return the sum."""
-        return self.reduce("sum", over, **_of_numpy(options))
+        return self.reduce("sum", over, **of_numpy(options))
 
     def prod(self, over: Over | None = None, **options: object) -> Result:
         """Return the product."""
-        return self.reduce("product", over, **_of_numpy(options))
+        return self.reduce("product", over, **of_numpy(options))
 
     def count(self, over: Over | None = None, **options: object) -> Result:
         """Return the number of elements, of a file of those that are not missing."""
@@ -47,23 +47,23 @@ class Reductions(Protocol[Result]):
 
     def mean(self, over: Over | None = None, **options: object) -> Result:
         """Return the arithmetic mean."""
-        return self.reduce("mean", over, **_of_numpy(options))
+        return self.reduce("mean", over, **of_numpy(options))
 
     def min(self, over: Over | None = None, **options: object) -> Result:
         """Return the smallest element."""
-        return self.reduce("min", over, **_of_numpy(options))
+        return self.reduce("min", over, **of_numpy(options))
 
     def max(self, over: Over | None = None, **options: object) -> Result:
         """Return the largest element."""
-        return self.reduce("max", over, **_of_numpy(options))
+        return self.reduce("max", over, **of_numpy(options))
 
     def std(self, over: Over | None = None, *, ddof: float = 0, **options: object) -> Result:
         """Return the standard deviation: of the population, with ``ddof=1`` of a sample."""
-        return self.reduce(f"std({to_float(ddof, 'ddof')!r})", over, **_of_numpy(options))
+        return self.reduce(f"std({to_float(ddof, 'ddof')!r})", over, **of_numpy(options))
 
     def var(self, over: Over | None = None, *, ddof: float = 0, **options: object) -> Result:
         """Return the variance: of the population, with ``ddof=1`` of a sample."""
-        return self.reduce(f"variance({to_float(ddof, 'ddof')!r})", over, **_of_numpy(options))
+        return self.reduce(f"variance({to_float(ddof, 'ddof')!r})", over, **of_numpy(options))
 
     def median(self, over: Over | None = None, **options: object) -> Result:
         """Return the median with a bound of its error; see `fluvial.ops.Quantile`."""

@@ -4,49 +4,180 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn, Protocol, cast
 
-import numpy as np
+import xarray as xr
 
 from .._core import InvalidArgument
-from ..base.messages import shown
+from ..base.messages import listed, shown
+from ..compute.apply import Apply
 from ..compute.arithmetic import Compared
+from ..compute.reductions import of_numpy
+from ..compute.registry import Reduced
+from ..describe.selection import Over, one_of
 from ..store.joined_files import JoinedFiles
 from .array_mask import ArrayMask
+from .either import Either, Neither, cases_of, text_of
+from .options import ScanOptions
 from .positions import Positions
 from .predicates import Comparison, Function, Predicate
+from .truth import Term, Truth
 from .view import View
+
+_DATASETS_MAX = 4  # inputs of Apply
+
+JointRequest = Callable[[], tuple[list[str], Apply, "Over | None"]]
+"""Gives names of datasets, an operator that reads as many, and what to reduce over; may raise."""
+
+
+class Compares(Protocol):
+    """A dataset of a file that is compared."""
+
+    _files: JoinedFiles
+    _name: str
+    _view: View
+
+    def _reduced_together(self, describe: JointRequest, options: ScanOptions) -> Reduced:
+        """Reduce this and other datasets of its file. Collective."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparisons:
     """What a comparison of a dataset gives, for `FileDataset.where`; &, | and ~ join several.
 
-    Those of several datasets are joined by & alone.
+    Those of several datasets are joined by & alone. `sum`, `mean`, `any` and `all` count while the
+    datasets are read.
     """
 
     predicates: tuple[Predicate, ...]
     files: JoinedFiles
     axes: tuple[Positions, ...]
     """What was selected of the dataset that was compared."""
+    datasets: tuple[Compares, ...]
+    """What was compared."""
+    truth: Term
+    """The same as a function of their values."""
     own: str | None = None
     """The only dataset for which it can be a condition; None: any of this shape."""
+
+    def sum(self, over: Over | None = None, **options: object) -> xr.DataArray:
+        """Return in how many elements it is true, as xarray does. Collective, a scan.
+
+        Elements are compared while they are read, by all ranks, and nothing is kept. What is
+        missing, or left out by a condition of the dataset, is as NaN: unequal to any number, else
+        false.
+
+        Parameters
+        ----------
+        over
+            Dimension or dimensions to reduce, by name or number; None: all. The others are kept.
+        **options
+            ``axis=`` or ``dim=`` instead of `over`, and `fluvial.scan.options.ScanOptions`.
+
+        Returns
+        -------
+        An xarray.DataArray of int64 with the coordinates that are left, on all ranks.
+
+        Raises
+        ------
+        InvalidArgument
+            On all ranks, what is wrong on any: the dataset has weights; several datasets are
+            compared, and one has a condition; they are more than four.
+        DamagedFile, SystemError
+            As for `FileDataset.reduce`.
+
+        Examples
+        --------
+        >>> frost_days = (file["t"] < 273.15).sum("time")                  # doctest: +SKIP
+        """
+        return self._reduced("sum", False, over, options).astype("int64")
+
+    def mean(self, over: Over | None = None, **options: object) -> xr.DataArray:
+        """Return the fraction of elements, missing ones included, in which it is true; as `sum`.
+
+        Of nothing it is NaN.
+        """
+        return self._reduced("mean", False, over, options)
+
+    def any(self, over: Over | None = None, **options: object) -> xr.DataArray:
+        """Return whether it is true in one element at least; as `sum`."""
+        return self._reduced("sum", False, over, options) > 0
+
+    def all(self, over: Over | None = None, **options: object) -> xr.DataArray:
+        """Return whether it is true in every element; as `sum`."""
+        return self._reduced("sum", True, over, options) == 0
+
+    def groupby(self, key: str) -> NoReturn:
+        """Raise InvalidArgument: numbers in groups are those of a condition."""
+        self._refuse_groups(f"groupby({key!r})")
+
+    def resample(self, **period: str) -> NoReturn:
+        """Raise InvalidArgument: numbers in groups are those of a condition."""
+        said = ", ".join(f"{dim}={words!r}" for dim, words in period.items())
+        self._refuse_groups(f"resample({said})")
+
+    def _refuse_groups(self, call: str) -> NoReturn:
+        raise InvalidArgument(
+            f"comparisons have no groups: got {call} of {shown(self)}; allowed: sum, mean, any and "
+            f"all over dimensions. Count where it holds: t.where(t > 0).{call}.count()."
+        )
+
+    def _reduced(
+        self, op: str, negated: bool, over: Over | None, options: Mapping[str, object]
+    ) -> xr.DataArray:
+        """Reduce where it is true (1) or false (0), or the other way round where `negated`."""
+        asked = of_numpy(options)
+        axis, dim = (cast("Over | None", asked.pop(name, None)) for name in ("axis", "dim"))
+
+        def describe() -> tuple[list[str], Apply, Over | None]:
+            names = [*self.truth.datasets]
+            self._check_countable(names)
+            function = Truth(self.truth, negated)
+            return names, Apply(function, op, inputs=len(names)), one_of(over, axis, dim)
+
+        first = self.datasets[0]
+        found = cast(xr.DataArray, first._reduced_together(describe, cast(ScanOptions, asked)))
+        found.attrs.clear()  # those of arrays that are compared have none
+        return found
+
+    def _check_countable(self, names: Sequence[str]) -> None:
+        views = [dataset._view for dataset in self.datasets]
+        if weighted := [dim for view in views for dim in view.weights]:
+            raise InvalidArgument(
+                f"comparisons of a dataset with weights are not counted: got weights along "
+                f"'{weighted[0]}'; allowed: none. Compare first, and weight the dataset that it is "
+                "a condition for: t.where(t > 0).weighted(…)."
+            )
+        conditions = views[0].where
+        if any(view.where != conditions for view in views) or (len(names) > 1 and conditions):
+            raise InvalidArgument(
+                "comparisons of datasets with conditions are counted only of one dataset, with the "
+                f"same conditions: got {shown(self)}; allowed: datasets without where(). Count "
+                "where all hold: t.where(…).where((t > 0) & (u > 0)).count()."
+            )
+        if len(names) > _DATASETS_MAX:
+            raise InvalidArgument(
+                f"too many datasets are compared: got {len(names)} ({listed(names)}); allowed: "
+                f"{_DATASETS_MAX} at most. Count where they hold: t.where(…).count()."
+            )
 
     def __and__(self, other: object) -> Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
         self._check_together(other)
         both = (*self.predicates, *other.predicates)
-        return Comparisons(both, self.files, self.axes, self.own or other.own)
+        return self._joined(both, "&", self.own or other.own, other)
 
     def __or__(self, other: object) -> Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
         self._check_together(other)
-        cases = (*_cases_of(self.predicates), *_cases_of(other.predicates))
+        cases = (*cases_of(self.predicates), *cases_of(other.predicates))
         return self._of_one_dataset("|", Either(cases), other)
 
     def __invert__(self) -> Comparisons:
-        return self._of_one_dataset("~", Neither(_cases_of(self.predicates)), self)
+        return self._of_one_dataset("~", Neither(cases_of(self.predicates)), self)
 
     def _check_together(self, other: Comparisons) -> None:
         if other.files is not self.files or other.axes != self.axes or _differ(self, other):
@@ -73,10 +204,24 @@ class Comparisons:
                 f"{shown(self)}{'' if other is self else f' and {shown(other)}'}; allowed: "
                 "comparisons of one dataset. Read the datasets, and compare the arrays."
             )
-        return Comparisons((Function(joined, 1),), self.files, self.axes, names.pop())
+        if sign == "~":
+            return self._joined((Function(joined, 1),), sign, names.pop())
+        return self._joined((Function(joined, 1),), sign, names.pop(), other)
+
+    def _joined(
+        self,
+        predicates: tuple[Predicate, ...],
+        sign: str,
+        own: str | None,
+        *others: Comparisons,
+    ) -> Comparisons:
+        every = (self, *others)
+        datasets = tuple(dataset for one in every for dataset in one.datasets)
+        truth = Term(sign, tuple(one.truth for one in every))
+        return Comparisons(predicates, self.files, self.axes, datasets, truth, own)
 
     def __repr__(self) -> str:
-        return f"<fluvial: where {' and '.join(map(_text, self.predicates))}>"
+        return f"<fluvial: where {' and '.join(map(text_of, self.predicates))}>"
 
     def __bool__(self) -> bool:
         raise InvalidArgument(
@@ -85,78 +230,22 @@ class Comparisons:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class Either:
-    """A function that tells where all conditions of one case hold, of several cases."""
-
-    cases: tuple[tuple[Predicate, ...], ...]
-
-    def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Return where they hold."""
-        return np.any([_all_hold(case, values) for case in self.cases], axis=0)
-
-    @property
-    def __name__(self) -> str:
-        return f"({' or '.join(' and '.join(map(_text, case)) for case in self.cases)})"
-
-    @property
-    def version(self) -> str:
-        """Two of one name are the same."""
-        return "1"
-
-
-class Neither(Either):
-    """A function that tells where the conditions of no case hold; what is missing never counts."""
-
-    def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Return where they hold."""
-        return ~super().__call__(values) & (values == values)
-
-    @property
-    def __name__(self) -> str:
-        return f"not {super().__name__}"
-
-
-def _cases_of(predicates: tuple[Predicate, ...]) -> tuple[tuple[Predicate, ...], ...]:
-    """Return the cases of what | has joined; else that all hold is one case."""
-    joined = predicates[0].function if isinstance(predicates[0], Function) else None
-    if len(predicates) == 1 and type(joined) is Either:
-        return joined.cases
-    return (predicates,)
-
-
-def _all_hold(predicates: tuple[Predicate, ...], values: np.ndarray) -> np.ndarray:
-    return np.all([_holds(predicate, values) for predicate in predicates], axis=0)
-
-
-def _holds(predicate: Predicate, values: np.ndarray) -> np.ndarray:
-    if isinstance(predicate, Comparison):
-        return predicate.holds(values)
-    if isinstance(predicate, ArrayMask):
-        raise AssertionError("bug in Fluvial: an array among comparisons that are joined by |")
-    return np.asarray(predicate.function(values))
-
-
-def _text(predicate: Predicate) -> str:
-    if isinstance(predicate, Comparison):
-        return f"{predicate.dataset} {predicate.sign} {predicate.bound!r}"
-    if isinstance(predicate, ArrayMask):
-        return "an array of bool"
-    return getattr(predicate.function, "__name__", "a function")
-
-
 def _differ(a: Comparisons, b: Comparisons) -> bool:
     return a.own is not None and b.own is not None and a.own != b.own
 
 
-def compare(files: JoinedFiles, name: str, view: View, sign: str, bound: float) -> Comparisons:
+def compare(dataset: Compares, sign: str, bound: float) -> Comparisons:
     """Return where a dataset, and what was computed with it, compares true with a number."""
+    files, name, view = dataset._files, dataset._name, dataset._view
     if view.arithmetic is None:
         comparison = Comparison(name, sign, bound)
         comparison.check_exact(files.decoded_dtype(name, view.decode))
-        return Comparisons((*view.where, comparison), files, view.axes)
-    function = Function(Compared(view.arithmetic, sign, bound), 1)
-    return Comparisons((*view.where, function), files, view.axes, name)
+        truth = Term("", dataset=name, comparison=comparison)
+        return Comparisons((*view.where, comparison), files, view.axes, (dataset,), truth)
+    computed = Compared(view.arithmetic, sign, bound)
+    truth = Term("", dataset=name, comparison=computed)
+    predicates = (*view.where, Function(computed, 1))
+    return Comparisons(predicates, files, view.axes, (dataset,), truth, name)
 
 
 def narrowed(view: View, files: JoinedFiles, name: str, condition: Comparisons) -> View:

@@ -33,7 +33,7 @@ from ..store.joined_files import JoinedFiles
 from . import axis_weights, grouping, pending_scan, positions, predicates, request
 from .array_mask import ArrayMask
 from .axis_weights import Weights
-from .comparisons import Comparisons, compare, narrowed
+from .comparisons import Comparisons, JointRequest, compare, narrowed
 from .described_dataset import DescribedDataset
 from .file_share import share_of_files
 from .grouped_dataset import GroupedDataset
@@ -357,7 +357,24 @@ class FileDataset(
             if sign not in ("==", "!="):  # which tell whether they are the same dataset
                 refuse_dataset(sign, bound)
             return NotImplemented
-        return compare(self._files, self._name, self._view, sign, float(bound))
+        return compare(self, sign, float(bound))
+
+    def _reduced_together(self, describe: JointRequest, options: ScanOptions) -> Reduced:
+        """Reduce this and other datasets of its file, selected alike, by one operator. Collective.
+
+        What is missing, or left out by a condition, is NaN; nothing is computed with elements but
+        what the operator does.
+        """
+        return pending_scan.begin(
+            lambda: self._described_together(describe), {**self._taking_part(), **options}
+        ).wait()
+
+    def _described_together(self, describe: JointRequest) -> request.Request:
+        """Return the request of what `describe` gives."""
+        names, op, over = describe()
+        view = dataclasses.replace(self._view, arithmetic=None)
+        name = self._name.rpartition("/")[2] if len(names) == 1 else None
+        return request.describe(self._files, view, names, op, None, over, False, None, name)
 
     def _selected(
         self, selection: Selection, weights: Weights | None, where: Condition | None

@@ -33,10 +33,14 @@ class Comparison(NamedTuple):
 
         As operators compare: 0.1 is not rounded to a `float32` first.
         """
+        return self.as_numpy(values) & (values == values)
+
+    def as_numpy(self, values: np.ndarray) -> np.ndarray:
+        """Return the same, but that NaN is unequal to any number."""
         self.check_exact(values.dtype)
         if values.dtype.kind == "f":
             values = values.astype(np.float64, copy=False)
-        return SIGNS[self.sign](values, self.bound) & (values == values)
+        return np.asarray(SIGNS[self.sign](values, self.bound))
 
     def check_exact(self, dtype: np.dtype) -> None:
         """Refuse what float64 cannot tell apart: bounds from 2^53 on against 64-bit integers."""

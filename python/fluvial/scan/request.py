@@ -23,7 +23,7 @@ from ..describe.selection import Hyperslab, Over
 from ..store.joined_files import JoinedFiles
 from . import positions
 from .array_mask import ArrayMask
-from .comparisons import Either
+from .either import Either
 from .labelled import Frame, by_kind
 from .predicates import Comparison, OfLargeIntegers
 from .view import View

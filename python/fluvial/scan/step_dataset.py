@@ -23,6 +23,7 @@ from ..stage.reader import ReadStep
 from ..store.joined_files import JoinedFiles
 from . import pending_scan, positions, request
 from .axis_weights import Weights
+from .comparisons import JointRequest
 from .datasets_of import datasets_of
 from .decoded import as_selected
 from .file_dataset import FileDataset
@@ -103,6 +104,13 @@ class StepDataset(FileDataset):
         asked: ScanOptions = {**self._taking_part(), **options}
         found = _reduce(self._files, described, where, weights, asked)
         return with_attrs(found, plain_attributes(self.attrs), keep_attrs)
+
+    def _reduced_together(self, describe: JointRequest, options: ScanOptions) -> Reduced:
+        def described(*_: object) -> tuple[request.Request, list[str]]:
+            made = self._described_together(describe)
+            return made, made.names
+
+        return _reduce(self._files, described, None, None, {**self._taking_part(), **options})
 
     def _taking_part(self) -> ScanOptions:
         comm = self._comm
