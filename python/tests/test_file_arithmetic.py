@@ -244,3 +244,36 @@ def test_notebooks_show_tables(path):
         assert "<td>units</td><td>K</td>" in file["temperature"]._repr_html_()
         assert "&lt;fluvial.FileDataset" in file["temperature"]._repr_html_()
     assert "closed" in file._repr_html_()
+
+
+def test_notebooks_show_groups(path, tmp_path):
+    with fl.open(path) as file:
+        t = file["temperature"]
+        months = t.groupby("time.month")
+        of = f"of {t!r}>"
+        assert repr(months) == f"<fluvial.GroupedDataset by 'month', 12 groups along 'time', {of}"
+        shown = months._repr_html_()
+        assert "&lt;fluvial.GroupedDataset by &#x27;month&#x27;" in shown
+        assert "<tr><th>month</th><th>positions along time</th></tr>" in shown
+        sizes = "".join(f"<tr><td>{m}</td><td>{n}</td></tr>" for m, n in months.groups.items())
+        assert sizes in shown
+        assert sum(months.groups.values()) == 24
+        years = t.resample(time="YS")._repr_html_()
+        assert "<td>2000-01-01</td><td>12</td>" in years
+        days = t.resample(time="D")._repr_html_()
+        assert "<td>2000-01-15</td>" not in days
+        assert days.count("<tr>") == 1 + 12 + 1 + 12
+        assert re.search(r"<td>… \d+ more …</td><td></td>", days)
+
+
+def test_names_of_groups_are_no_html(tmp_path):
+    odd = "<b>x"
+    values = xr.DataArray(np.arange(3.0), {odd: ("x", [1, 1, 2])}, ("x",), name="t&t")
+    values.to_netcdf(tmp_path / "t.nc", engine="h5netcdf")
+    with fl.open(tmp_path / "t.nc") as file:
+        groups = file["t&t"].groupby(odd)
+        assert odd in repr(groups)
+        shown = groups._repr_html_()
+        assert odd not in shown
+        assert "t&t" not in shown
+        assert "<th>&lt;b&gt;x</th>" in shown

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Protocol, Unpack, overload
+from typing import Protocol, Unpack, cast, overload
 
 import numpy as np
 import xarray as xr
 
+from ..base.html_table import html_table
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
@@ -19,6 +20,8 @@ from .kept_attributes import with_attrs
 from .options import ReductionOptions
 from .pending_scan import PendingScan
 from .view import Groups
+
+_ROWS_SHOWN = 12  # at either end of a table: a year of months
 
 
 class Startable(Protocol):
@@ -44,9 +47,13 @@ class GroupedDataset(Reductions[xr.DataArray]):
     @property
     def groups(self) -> dict[Hashable, int]:
         """Number of selected positions in each group, by label."""
+        return dict(zip(self._groups.labels.values.tolist(), self._sizes(), strict=True))
+
+    def _sizes(self) -> list[int]:
+        """Return the number of selected positions in each group."""
         found = self._groups
         sizes = np.bincount(found.group[found.group >= 0], minlength=found.labels.size)
-        return dict(zip(found.labels.values.tolist(), sizes.tolist(), strict=True))
+        return cast("list[int]", sizes.tolist())
 
     @overload
     def reduce(
@@ -90,4 +97,31 @@ class GroupedDataset(Reductions[xr.DataArray]):
         return self._dataset.start(op, over, **options)
 
     def __repr__(self) -> str:
-        return f"<fluvial.GroupedDataset of {len(self.groups)} groups, {self._dataset!r}>"
+        found = self._groups
+        groups = f"{found.labels.size} groups along '{found.dim}'"
+        return f"<fluvial.GroupedDataset by '{self._name()}', {groups}, of {self._dataset!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the groups and their sizes; of many, the first and the last ones."""
+        rows = [
+            (_shown(label), str(size))
+            for label, size in zip(self._groups.labels.values, self._sizes(), strict=True)
+        ]
+        if (more := len(rows) - 2 * _ROWS_SHOWN) > 0:
+            rows[_ROWS_SHOWN:-_ROWS_SHOWN] = [(f"… {more} more …", "")]
+        return html_table(repr(self), (self._name(), f"positions along {self._groups.dim}"), rows)
+
+    def _name(self) -> str:
+        """Return what the groups are called, which is a dimension of the results."""
+        return str(self._groups.labels.dims[0])
+
+
+def _shown(label: object) -> str:
+    """Return a label as text, a time no finer than it is.
+
+    >>> _shown(np.datetime64("2000-01-01", "ns")), _shown(np.int64(7))
+    ('2000-01-01', '7')
+    """
+    if isinstance(label, np.datetime64):
+        return str(np.datetime_as_string(label, unit="auto"))
+    return str(label)
