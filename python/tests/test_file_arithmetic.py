@@ -258,6 +258,8 @@ def test_notebooks_show_groups(path, tmp_path):
         sizes = "".join(f"<tr><td>{m}</td><td>{n}</td></tr>" for m, n in months.groups.items())
         assert sizes in shown
         assert sum(months.groups.values()) == 24
+        of_xarray = xr.open_dataset(path)["temperature"].resample(time="YS").groups
+        assert list(t.resample(time="YS").groups) == list(of_xarray)  # not numbers of nanoseconds
         years = t.resample(time="YS")._repr_html_()
         assert "<td>2000-01-01</td><td>12</td>" in years
         days = t.resample(time="D")._repr_html_()

@@ -46,8 +46,10 @@ class GroupedDataset(Reductions[xr.DataArray]):
 
     @property
     def groups(self) -> dict[Hashable, int]:
-        """Number of selected positions in each group, by label."""
-        return dict(zip(self._groups.labels.values.tolist(), self._sizes(), strict=True))
+        """Number of selected positions in each group, by label: times are datetime64."""
+        labels = self._groups.labels.values
+        keys = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+        return dict(zip(keys, self._sizes(), strict=True))
 
     def _sizes(self) -> list[int]:
         """Return the number of selected positions in each group."""
