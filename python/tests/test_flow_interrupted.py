@@ -50,7 +50,7 @@ try:
 except KeyboardInterrupt:
     took = time.monotonic() - times[0]
     cancelled = sum(future.cancelled() for future in futures)
-    print(cancelled >= 950, all(future.done() for future in futures), took < 20)
+    print(cancelled >= 900, all(future.done() for future in futures), took < 20)
 """
 
 
@@ -97,7 +97,7 @@ def test_a_pool_ends_whose_tasks_are_cancelled(workers, cancel_futures):
     waiting = [pool.submit(time.sleep, 0.5) for _ in range(100)]
     pool.shutdown(cancel_futures=cancel_futures)
     assert running.cancelled() == (cancel_futures == "running")
-    assert sum(future.cancelled() for future in waiting) >= 98
+    assert sum(future.cancelled() for future in waiting) >= 90
     _, others = concurrent.futures.wait([running, *waiting], timeout=0)
     assert not others
 

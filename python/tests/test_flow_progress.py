@@ -158,4 +158,4 @@ def test_progress_of_a_job_counts_its_busy_ranks(launched, tmp_path):
     while_it_ran = re.compile(r"0 of 1 tasks .*, 2 of 3 ranks busy \(mean \d+%\)")
     assert any(while_it_ran.fullmatch(line) for line in lines)
     share = re.fullmatch(r"1 of 1 tasks in .* a second, ranks (\d+)% busy", lines[-1])
-    assert 30 <= int(share[1]) <= 67
+    assert 10 <= int(share[1]) <= 67
