@@ -13,11 +13,6 @@ from reading_files.climate import FORMATS, climate, same, write
 import fluvial as fl
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
-
-
 @pytest.fixture
 def both(path):
     with fl.open(path) as file, xr.open_dataset(path) as dataset:
@@ -204,7 +199,7 @@ def test_what_does_not_fit_is_refused(both):
 
 
 def on_ranks(comm, fl, where):
-    path = where / "t.nc"
+    path = where / f"t_of_{comm.size}.nc"
     if comm.rank == 0:
         write(climate(), path, "chunked")
     comm.barrier()
@@ -244,18 +239,10 @@ def ranks_differ(comm, fl, where):
         assert u.where(mask).count() == mask.sum()  # all is well again
 
 
-@scenario("program on 1 ranks", program=on_ranks)
-def test_on_1_rank(jobs):
-    jobs.finish()
-
-
-@scenario("program on 2 ranks", program=on_ranks)
-def test_on_2_ranks(jobs):
-    jobs.finish()
-
-
-@scenario("program on 3 ranks", program=on_ranks)
-def test_on_3_ranks(jobs):
+@scenario(
+    "program on 1 ranks, second program on 2 ranks, third program on 3 ranks", program=on_ranks
+)
+def test_on_1_to_3_ranks(jobs):
     jobs.finish()
 
 

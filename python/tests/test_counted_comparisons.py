@@ -18,11 +18,6 @@ SIGNS = ["lt", "le", "gt", "ge", "eq", "ne"]
 WORDS = ["sum", "mean", "any", "all"]
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
-
-
 @pytest.fixture
 def both(path):
     with fl.open(path) as file, xr.open_dataset(path) as dataset:
@@ -198,7 +193,7 @@ def test_more_datasets_than_an_operator_reads_are_refused(tmp_path):
 
 
 def on_ranks(comm, fl, where):
-    path = where / "t.nc"
+    path = where / f"t_of_{comm.size}.nc"
     if comm.rank == 0:
         write(climate(), path, "chunked")
     comm.barrier()
@@ -224,16 +219,8 @@ def on_ranks(comm, fl, where):
         same((u > 1).sum(), (expected > 1).sum())  # all is well again
 
 
-@scenario("program on 1 ranks", program=on_ranks)
-def test_on_1_rank(jobs):
-    jobs.finish()
-
-
-@scenario("program on 2 ranks", program=on_ranks)
-def test_on_2_ranks(jobs):
-    jobs.finish()
-
-
-@scenario("program on 3 ranks", program=on_ranks)
-def test_on_3_ranks(jobs):
+@scenario(
+    "program on 1 ranks, second program on 2 ranks, third program on 3 ranks", program=on_ranks
+)
+def test_on_1_to_3_ranks(jobs):
     jobs.finish()

@@ -8,14 +8,9 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
-from reading_files.climate import climate, same, write
+from reading_files.climate import same
 
 import fluvial as fl
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
 
 
 @pytest.fixture

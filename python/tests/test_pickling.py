@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import xarray as xr
-from reading_files.climate import climate, same, write
+from reading_files.climate import same
 
 import fluvial as fl
 
@@ -36,11 +36,6 @@ def operators():
         fl.ops.StructureFactor.plane((1, 0, 0), (0, 1, 0), (2, 3)),
         fl.ops.StructureFactor.at([[0.5, 1, 2]]),
     ]
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
 
 
 def test_all_operators_are_tried():

@@ -6,16 +6,11 @@ import pickle
 import numpy as np
 import pytest
 import xarray as xr
-from reading_files.climate import climate, same, write
+from reading_files.climate import same
 
 import fluvial as fl
 
 X = np.random.default_rng(5).normal(size=(6, 7))
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,6 @@ from reading_files.climate import climate, same, write
 import fluvial as fl
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
-
-
 @pytest.fixture
 def opened(path):
     with xr.open_dataset(path) as dataset:

@@ -48,11 +48,6 @@ def memory():
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def rank_after_a_while(_):
-    time.sleep(0.1)
-    return MPI.COMM_WORLD.rank
-
-
 def lead(pool):
     everywhere = pool.with_options(ranks=5)
     first, *others = everywhere.submit(rank_of_each).result(30)
@@ -65,7 +60,7 @@ def lead(pool):
         while one.submit(memory).result(30) - bytes_before > LARGE / 2:
             assert time.monotonic() < deadline, "a part of what has failed is still kept"
             time.sleep(0.05)
-    left = sorted(pool.map(rank_after_a_while, range(4), timeout=30))
+    left = pool.with_options(ranks=4).submit(rank_of_each).result(30)
     again = pool.with_options(ranks=(2, 4), retries=1).submit(dies_in, others[:2], "again")
     return [str(first), *told, str(left == others), str(len(again.result(30)))]
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compute.arithmetic import Compared
+from .either import text_of
 from .predicates import Comparison
 
 
@@ -45,7 +46,7 @@ class Term(NamedTuple):
 
     def __str__(self) -> str:
         if isinstance(self.comparison, Comparison):
-            return f"{self.dataset} {self.comparison.sign} {self.comparison.bound!r}"
+            return text_of(self.comparison)
         if self.comparison is not None:
             return f"{self.comparison.__name__} of {self.dataset}"
         if self.sign == "~":
