@@ -95,6 +95,51 @@ class test_the_only_worker_goes_on_after_a_stop:
         assert (jobs.where / "told 1").read_text() == "no error"
 
 
+@fl.parallel
+def _ranks_of_team(comm):
+    return comm.gather(_world_rank())
+
+
+@scenario("job on 4 ranks", timeout=90)
+class test_the_first_rank_of_a_team_is_stopped_and_the_others_go_on_at_once:
+    """What the first rank says of the task when it is continued comes too late to count."""
+
+    def job(comm, fl, where):
+        @fl.parallel
+        def stand_by(team):
+            (where / f"task on {_world_rank()}").touch()
+            time.sleep(1.0)
+            return team.size
+
+        pool = fl.Pool(comm=comm, stall_timeout=1, stuck_after=60)
+        if not pool.leads:
+            return None
+        lost = pool.with_options(ranks=3).submit(stand_by)
+        error = lost.exception(timeout=40)
+        ranks = pool.with_options(ranks=2).submit(_ranks_of_team).result(timeout=20)
+        (where / "seen").touch()
+        wait_until((where / "continued").exists, timeout=30, what="SIGCONT")
+        time.sleep(1.5)
+        again = pool.with_options(ranks=2).submit(_ranks_of_team).result(timeout=20)
+        try:
+            pool.shutdown()
+        except fl.PeerStalled as end:
+            return type(error).__name__, str(error), ranks, again, str(end)
+
+    def check(jobs):
+        job = jobs.start()
+        wait_until((jobs.where / "task on 1").exists, timeout=30, what="the task")
+        job.signal(signal.SIGSTOP, rank=1)
+        wait_until((jobs.where / "seen").exists, timeout=60, what="the others' task")
+        job.signal(signal.SIGCONT, rank=1)
+        (jobs.where / "continued").touch()
+        kind, message, ranks, again, end = jobs.outcome("job").values[0]
+        assert kind == "PeerStalled"
+        assert "was stopped by a signal" in message
+        assert ranks == again == [2, 3]
+        assert "rank 1 of the pool" in end
+
+
 def _rank_after_a_while(_):
     time.sleep(0.02)
     return _world_rank()
