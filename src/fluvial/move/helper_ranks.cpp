@@ -94,16 +94,19 @@ struct HelperRanks::State {
     Moved move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                const ExchangeOptions& how);
     bool serve_once();
-    void tell_helpers() const;
-    /// While one exists, a wait ends by TimedOut when another rank has given up.
-    progress::Lookout alarmed() const;
+    void tell_helpers(const WatchedTask& task) const;
+    int rank_of_other(int other) const;
+    /// While one exists, a wait ends when another rank has given up: by TimedOut, unless the task
+    /// knows a reason.
+    progress::Lookout alarmed(const WatchedTask& task) const;
     /// What `work` returns, unless another rank gives up meanwhile, also after all that is this
     /// one's has moved; one that dies or is stopped, a helper or not, is named. All ranks begin it
     /// with each command to the helpers.
     template <class Work>
     auto watched(double stall_timeout_s, Work&& work) const {
-        const progress::Lookout until_alarm = alarmed();
-        return WatchedTask(watch_of_all, stall_timeout_s, "the exchange").during(work);
+        const WatchedTask task(watch_of_all, stall_timeout_s, "the exchange");
+        const progress::Lookout until_alarm = alarmed(task);
+        return task.during(work);
     }
     void close();
     void lose(const char* why);
@@ -165,32 +168,48 @@ AgreedFlows HelperRanks::State::agree(const std::function<PlannedCall()>& prepar
         return std::move(call);
     };
     try {
-        const progress::Lookout until_alarm = alarmed();  // of others: what this one sees says more
+        const progress::Lookout until_alarm = alarmed(task);
         return task.during([&] {
             return agree_on_flows({others, all.rank(), all.size(), helpers, machines}, said);
         });
     } catch (const InvalidArgument&) {
         if (task.ended()) {
-            tell_helpers();
+            tell_helpers(task);
             lose(exchange_failed);
         }
         throw;
     } catch (...) {
         if (others.size() > 1 && !mpi::was_agreed(std::current_exception(), others.size())) {
-            tell_helpers();
+            tell_helpers(task);
             lose(exchange_failed);
         }
         throw;
     }
 }
 
-/// While an exception is handled: helpers learn what it says, in the task in which they wait for a
-/// command that will not come.
-void HelperRanks::State::tell_helpers() const {
+/// While an exception is handled, by which a task of the others has ended, or not: helpers learn
+/// what it says, in the task in which they wait for a command that will not come.
+void HelperRanks::State::tell_helpers(const WatchedTask& task) const {
+    const WatchedTask of_all(watch_of_all, endless_s, "the exchange");
+    if (std::optional<mpi::Failure> failure = task.failure()) {
+        failure->rank = rank_of_other(failure->rank);
+        of_all.tell(*failure);
+        return;
+    }
     try {
-        WatchedTask(watch_of_all, endless_s, "the exchange").telling([] { throw; });
+        of_all.look();  // what is seen says more than that another has given up
+        of_all.telling([] { throw; });
     } catch (...) {  // itself
     }
+}
+
+/// The rank among all of one of the ranks that do not help, which keep their order.
+int HelperRanks::State::rank_of_other(int other) const {
+    int rank = other;
+    for (const int helper : helpers) {  // in rising order
+        rank += helper <= rank ? 1 : 0;
+    }
+    return rank;
 }
 
 /// The same on helpers and on others.
@@ -226,10 +245,11 @@ bool HelperRanks::State::serve_once() {
     return true;
 }
 
-progress::Lookout HelperRanks::State::alarmed() const {
-    return progress::Lookout([this](double) {
+progress::Lookout HelperRanks::State::alarmed(const WatchedTask& task) const {
+    return progress::Lookout([&](double) {
         if (auto word = alarm.try_recv(alarm_tag)) {
             word->message.abandon();  // it is empty; that it came says all
+            task.look();
             throw TimedOut(Problem{"another rank of the exchange has given up", "", "",
                                    "Its own error says why"});
         }

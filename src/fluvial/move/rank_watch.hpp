@@ -159,6 +159,16 @@ class WatchedTask {
     /// It has been ended by what was seen or heard of others: ranks are where they are, and nothing
     /// that needs all of them works any more.
     bool ended() const { return watch_ && watch_->told_.contains(number_); }
+    /// By what; nothing unless ended().
+    std::optional<mpi::Failure> failure() const {
+        return ended() ? std::optional(watch_->told_.at(number_)) : std::nullopt;
+    }
+    /// The others hear that it has ended by this, with the ranks of its communicator.
+    void tell(const mpi::Failure& failure) const noexcept {
+        if (watch_) {
+            watch_->tell(number_, failure);
+        }
+    }
 
   private:
     std::shared_ptr<RankWatch> watch_;
