@@ -102,6 +102,36 @@ def test_a_pool_ends_whose_tasks_are_cancelled(workers, cancel_futures):
     assert not others
 
 
+def _abandon_map(pool, running):
+    with pytest.raises(TimeoutError):
+        list(pool.map(time.sleep, [0.5] * 2500, timeout=0))
+
+
+def _shut_down(pool, running):
+    waiting = [pool.submit(time.sleep, 0.5) for _ in range(2500)]
+    pool.shutdown(cancel_futures=True)
+    assert running.result() is None
+    assert sum(future.cancelled() for future in waiting) > 2000
+    assert all(future.done() for future in waiting)
+
+
+@pytest.mark.parametrize("cancel", [_shut_down, _abandon_map])
+def test_the_job_of_a_pool_is_asked_for_many_tasks_at_once(cancel, monkeypatch):
+    with fl.Pool(1) as pool:
+        running = pool.submit(time.sleep, 0.5)
+        wait_until(running.running)
+        ask, asked = pool._core._ask, []
+
+        def note(word, about):
+            asked.append(word)
+            return ask(word, about)
+
+        monkeypatch.setattr(pool._core, "_ask", note)
+        cancel(pool, running)
+    assert asked.count("cancel") >= 3  # of a thousand tasks each
+    assert len(asked) < 50
+
+
 def test_what_is_to_be_cancelled_is_one_of_three():
     with fl.Pool() as pool:
         message = "unknown cancel_futures: got 'all'; allowed: False, True, 'running'"

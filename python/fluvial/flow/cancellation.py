@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tasks of a pool are cancelled when it is shut down."""
+"""Cancelling many tasks of a pool, as when it is shut down."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from ..base.arguments import to_choice
 from .exported_calls import ExportedCalls
 from .future import AnyFuture
+from .started_job import StartedJob
+from .task_core import TaskCore, TaskState
 
 CancelFutures: TypeAlias = bool | Literal["running"]
 """None of them, those that have not begun, or all."""
@@ -19,6 +22,29 @@ _CHOICES: tuple[CancelFutures, ...] = (False, True, "running")
 def checked_cancellation(cancel_futures: CancelFutures) -> CancelFutures:
     """Return it; InvalidArgument when it is something else."""
     return to_choice(cancel_futures, "cancel_futures", _CHOICES)
+
+
+def cancel_together(futures: Iterable[AnyFuture], *, running: bool = False) -> None:
+    """Cancel those futures of one pool that are not done, as `Future.cancel` does each of them.
+
+    A job that was started for a serial program is asked for many tasks at once.
+    """
+    asked = [
+        (future, state) for future in futures if (state := future.begin_cancelling()) is not None
+    ]
+    if not asked:
+        return
+    answers = _cancelled(asked[0][0].core, [state for _, state in asked], running)
+    cancelled = [future for (future, _), answer in zip(asked, answers, strict=True) if answer]
+    for future in cancelled:
+        future.become_cancelled()
+    concurrent.futures.wait(cancelled)  # for the thread that the core has told, too
+
+
+def _cancelled(core: TaskCore, tasks: list[TaskState], running: bool) -> list[bool]:
+    if isinstance(core, StartedJob):
+        return core.cancel_together(tasks, running)
+    return [core.cancel(task, running) for task in tasks]
 
 
 class Cancellation:
@@ -43,10 +69,9 @@ class Cancellation:
         if not self._waiting or not self._under_way.acquire(blocking=wait):
             return
         try:
-            for future in futures:
-                future.cancel()
-            for future in futures if self._running else ():
-                future.cancel(running=True)
+            cancel_together(futures)
+            if self._running:
+                cancel_together(futures, running=True)
             exported.cancel(self._running)
         finally:
             self._under_way.release()

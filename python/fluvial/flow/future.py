@@ -81,15 +81,24 @@ class Future(concurrent.futures.Future[R]):
         used again when they have come back.
         """
         to_choice(running, "running", (True, False))
-        if self.done() or self.task is None:
+        state = self.begin_cancelling()
+        if state is None:
             return self.cancelled()
-        self._to_be_cancelled = True  # the word of it may come before the answer
-        one = self.first or self.task  # of those that start together; with it, all are cancelled
-        if not self.core.cancel(one, running):
+        if not self.core.cancel(state, running):
             return False
         self.become_cancelled()
         concurrent.futures.wait([self])  # for the thread that has the word
         return True
+
+    def begin_cancelling(self) -> TaskState | None:
+        """Return the task that the core is to cancel; None when the future is done.
+
+        What the core says of the task may come before its answer.
+        """
+        if self.done() or self.task is None:
+            return None
+        self._to_be_cancelled = True
+        return self.first or self.task  # of those that start together; with it, all are cancelled
 
     def become_cancelled(self) -> None:
         """Be told that the task will not begin."""

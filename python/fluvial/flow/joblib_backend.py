@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .._core import InvalidArgument
+from .cancellation import cancel_together
 from .future import AnyFuture
 
 if TYPE_CHECKING:
@@ -80,8 +81,7 @@ def _backend_class() -> Callable[..., ParallelBackendBase]:
 
         def abort_everything(self, ensure_ready: bool = True) -> None:
             """Keep from beginning what is not waited for any more."""
-            for future in list(self._futures):
-                future.cancel()
+            cancel_together(list(self._futures))
 
         def get_nested_backend(self) -> tuple[ParallelBackendBase, None]:
             """Return that of parallel calls inside of a task."""

@@ -197,12 +197,15 @@ class Lead:
                 return self._busy.count()
         if word == "result":
             return self._result(*about)
+        if word == "cancel":
+            numbers, running = about
+            return [self._cancel(number, running) for number in numbers]
         state = self._state_of(about)
-        if state is None:
-            return False
-        if word == "running":
-            return state.running
-        return self._core.cancel(state, word == "cancel running")
+        return state is not None and state.running
+
+    def _cancel(self, number: int, running: bool) -> bool:
+        state = self._state_of(number)
+        return state is not None and self._core.cancel(state, running)
 
 
 def _abort() -> None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from .._core import InvalidArgument
 from ..base.arguments import to_int, to_wait
+from .cancellation import cancel_together
 from .future import Future
 
 Call = TypeVar("Call")
@@ -51,8 +52,7 @@ def in_order(
                 futures.extend(submit(call) for call in itertools.islice(left, 1))
                 yield result
         finally:
-            for future in futures:
-                future.cancel()
+            cancel_together(futures)
 
     return results()
 
@@ -70,7 +70,6 @@ def as_they_come(
             for future in done:
                 yield future.result()
         finally:
-            for future in futures:
-                future.cancel()
+            cancel_together(futures)
 
     return results()
