@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and fractions of elements for which comparisons are true, as xarray gives them."""
 
+import functools
 import operator
 import pickle
 import re
@@ -129,6 +130,14 @@ def test_several_datasets(both):
     for word in WORDS:
         same(getattr(found, word)("time"), getattr(expected, word)("time"))
     same(pickle.loads(pickle.dumps(found)).sum(), expected.sum())
+
+
+@pytest.mark.parametrize("sign", [operator.and_, operator.or_])
+def test_a_thousand_comparisons(both, sign):
+    n, expected = (x["n"] for x in both)
+    found = functools.reduce(sign, [n != bound for bound in range(1000, 2200)])
+    wanted = functools.reduce(sign, [expected != bound for bound in range(1000, 2200)])
+    assert found.sum() == wanted.sum()
 
 
 def test_several_files_and_the_steps_of_one(tmp_path):

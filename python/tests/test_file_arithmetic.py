@@ -166,6 +166,25 @@ def test_comparisons_of_one_dataset_are_joined_by_or_and_not(path, condition):
         same((u - 1).where(condition(u)).mean(), (expected - 1).where(condition(expected)).mean())
 
 
+def test_a_comparison_keeps_the_conditions_of_the_dataset_that_is_compared(path):
+    with fl.open(path) as file, xr.open_dataset(path) as dataset:
+        u, v = file["u"], file["v"]
+        x, y = dataset["u"].load().astype("f8"), dataset["v"].load()
+        expected = y.where((x > 1) & (x < 5))
+        same(v.where(u.where("value > 1") < 5).sum("time"), expected.sum("time"))
+        same(
+            u.where((u.where("value > 1") < 5) | (u > 7)).count(),
+            x.where((x > 1) & (x < 5) | (x > 7)).count(),
+        )
+        of_function = u.where(lambda values: values > 1) < 5
+        same(u.where(of_function).count(), x.where((x > 1) & (x < 5)).count())
+        for condition in (of_function, (v > 0) & of_function):
+            with pytest.raises(fl.InvalidArgument, match=r"does not fit 'v': .* has a function as"):
+                v.where(condition)
+        with pytest.raises(fl.InvalidArgument, match="do not fit together"):
+            of_function & (v.where(np.isfinite) > 0)
+
+
 def test_what_is_missing_is_no_other_case(path):
     with fl.open(path) as file:
         n = file["temperature"]

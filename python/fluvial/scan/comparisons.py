@@ -18,11 +18,10 @@ from ..compute.registry import Reduced
 from ..describe.selection import Over, one_of
 from ..store.joined_files import JoinedFiles
 from .array_mask import ArrayMask
-from .either import Either, Neither, cases_of, text_of
 from .options import ScanOptions
 from .positions import Positions
-from .predicates import Comparison, Function, Predicate
-from .truth import Term, Truth
+from .predicates import Comparison, Function
+from .term import Term, TermCount
 from .view import View
 
 _DATASETS_MAX = 4  # inputs of Apply
@@ -50,16 +49,12 @@ class Comparisons:
     datasets are read.
     """
 
-    predicates: tuple[Predicate, ...]
+    term: Term
     files: JoinedFiles
     axes: tuple[Positions, ...]
     """What was selected of the dataset that was compared."""
     datasets: tuple[Compares, ...]
     """What was compared."""
-    truth: Term
-    """The same as a function of their values."""
-    own: str | None = None
-    """The only dataset for which it can be a condition; None: any of this shape."""
 
     def sum(self, over: Over | None = None, **options: object) -> xr.DataArray:
         """Return in how many elements it is true, as xarray does. Collective, a scan.
@@ -91,22 +86,22 @@ class Comparisons:
         --------
         >>> frost_days = (file["t"] < 273.15).sum("time")                  # doctest: +SKIP
         """
-        return self._reduced("sum", False, over, options).astype("int64")
+        return self._reduced("sum", self.term, over, options).astype("int64")
 
     def mean(self, over: Over | None = None, **options: object) -> xr.DataArray:
         """Return the fraction of elements, missing ones included, in which it is true; as `sum`.
 
         Of nothing it is NaN.
         """
-        return self._reduced("mean", False, over, options)
+        return self._reduced("mean", self.term, over, options)
 
     def any(self, over: Over | None = None, **options: object) -> xr.DataArray:
         """Return whether it is true in one element at least; as `sum`."""
-        return self._reduced("sum", False, over, options) > 0
+        return self._reduced("sum", self.term, over, options) > 0
 
     def all(self, over: Over | None = None, **options: object) -> xr.DataArray:
         """Return whether it is true in every element; as `sum`."""
-        return self._reduced("sum", True, over, options) == 0
+        return self._reduced("sum", Term("~", (self.term,)), over, options) == 0
 
     def groupby(self, key: str) -> NoReturn:
         """Raise InvalidArgument: numbers in groups are those of a condition."""
@@ -124,17 +119,16 @@ class Comparisons:
         )
 
     def _reduced(
-        self, op: str, negated: bool, over: Over | None, options: Mapping[str, object]
+        self, op: str, term: Term, over: Over | None, options: Mapping[str, object]
     ) -> xr.DataArray:
-        """Reduce where it is true (1) or false (0), or the other way round where `negated`."""
+        """Reduce where a term of these datasets is true (1) or false (0)."""
         asked = of_numpy(options)
         axis, dim = (cast("Over | None", asked.pop(name, None)) for name in ("axis", "dim"))
 
         def describe() -> tuple[list[str], Apply, Over | None]:
-            names = [*self.truth.datasets]
+            names = [*term.datasets]
             self._check_countable(names)
-            function = Truth(self.truth, negated)
-            return names, Apply(function, op, inputs=len(names)), one_of(over, axis, dim)
+            return names, Apply(TermCount(term), op, inputs=len(names)), one_of(over, axis, dim)
 
         first = self.datasets[0]
         found = cast(xr.DataArray, first._reduced_together(describe, cast(ScanOptions, asked)))
@@ -165,63 +159,49 @@ class Comparisons:
     def __and__(self, other: object) -> Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
-        self._check_together(other)
-        both = (*self.predicates, *other.predicates)
-        return self._joined(both, "&", self.own or other.own, other)
+        return self._joined("&", other)
 
     def __or__(self, other: object) -> Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
-        self._check_together(other)
-        cases = (*cases_of(self.predicates), *cases_of(other.predicates))
-        return self._of_one_dataset("|", Either(cases), other)
+        joined = self._joined("|", other)
+        joined._check_of_one_dataset("|", self, other)
+        return joined
 
     def __invert__(self) -> Comparisons:
-        return self._of_one_dataset("~", Neither(cases_of(self.predicates)), self)
+        self._check_of_one_dataset("~", self)
+        return dataclasses.replace(self, term=Term("~", (self.term,)))
 
-    def _check_together(self, other: Comparisons) -> None:
-        if other.files is not self.files or other.axes != self.axes or _differ(self, other):
+    def _joined(self, sign: str, other: Comparisons) -> Comparisons:
+        differ = len(self.term.own | other.term.own) > 1
+        if other.files is not self.files or other.axes != self.axes or differ:
             raise InvalidArgument(
                 "the comparisons do not fit together: got datasets of several files or with "
                 "different selections; allowed: those of one. Give them to where() one by one."
             )
+        term = Term.joined(sign, (self.term, other.term))
+        return Comparisons(term, self.files, self.axes, (*self.datasets, *other.datasets))
 
-    def _of_one_dataset(self, sign: str, joined: Either, other: Comparisons) -> Comparisons:
-        """Return the condition that a function of one dataset's values is."""
-        predicates = [predicate for case in joined.cases for predicate in case]
+    def _check_of_one_dataset(self, sign: str, *given: Comparisons) -> None:
+        """Refuse what is no function of one dataset's values; `given` is what has the sign."""
+        predicates = [one for term in self.term.comparisons for one in term.predicates]
         if any(isinstance(predicate, ArrayMask) for predicate in predicates):
             raise InvalidArgument(
                 "comparisons of a dataset whose condition is an array are joined by & alone: got "
-                f"{sign} of {shown(self)}; allowed: comparisons of the dataset without it. Compare "
-                "first, then give the array: t.where((t < 0) | (t > 9)).where(array)."
+                f"{sign} of {_shown_all(given)}; allowed: comparisons of the dataset without it. "
+                "Compare first, then give the array: t.where((t < 0) | (t > 9)).where(array)."
             )
-        names = {p.dataset for p in predicates if isinstance(p, Comparison)} | (
-            {self.own, other.own} - {None}
-        )
-        if len(names) != 1 or any(p.inputs != 1 for p in predicates if isinstance(p, Function)):
+        names = {p.dataset for p in predicates if isinstance(p, Comparison)}
+        several = len(names | {*self.term.datasets}) > 1
+        if several or any(p.inputs != 1 for p in predicates if isinstance(p, Function)):
             raise InvalidArgument(
                 f"comparisons of several datasets are joined by & alone: got {sign} of "
-                f"{shown(self)}{'' if other is self else f' and {shown(other)}'}; allowed: "
-                "comparisons of one dataset. Read the datasets, and compare the arrays."
+                f"{_shown_all(given)}; allowed: comparisons of one dataset. Read the datasets, and "
+                "compare the arrays."
             )
-        if sign == "~":
-            return self._joined((Function(joined, 1),), sign, names.pop())
-        return self._joined((Function(joined, 1),), sign, names.pop(), other)
-
-    def _joined(
-        self,
-        predicates: tuple[Predicate, ...],
-        sign: str,
-        own: str | None,
-        *others: Comparisons,
-    ) -> Comparisons:
-        every = (self, *others)
-        datasets = tuple(dataset for one in every for dataset in one.datasets)
-        truth = Term(sign, tuple(one.truth for one in every))
-        return Comparisons(predicates, self.files, self.axes, datasets, truth, own)
 
     def __repr__(self) -> str:
-        return f"<fluvial: where {' and '.join(map(text_of, self.predicates))}>"
+        return f"<fluvial: where {self.term}>"
 
     def __bool__(self) -> bool:
         raise InvalidArgument(
@@ -230,32 +210,37 @@ class Comparisons:
         )
 
 
-def _differ(a: Comparisons, b: Comparisons) -> bool:
-    return a.own is not None and b.own is not None and a.own != b.own
+def _shown_all(given: Sequence[Comparisons]) -> str:
+    return " and ".join(map(shown, given))
 
 
 def compare(dataset: Compares, sign: str, bound: float) -> Comparisons:
     """Return where a dataset, and what was computed with it, compares true with a number."""
     files, name, view = dataset._files, dataset._name, dataset._view
+    comparison: Comparison | Compared
     if view.arithmetic is None:
         comparison = Comparison(name, sign, bound)
         comparison.check_exact(files.decoded_dtype(name, view.decode))
-        truth = Term("", dataset=name, comparison=comparison)
-        return Comparisons((*view.where, comparison), files, view.axes, (dataset,), truth)
-    computed = Compared(view.arithmetic, sign, bound)
-    truth = Term("", dataset=name, comparison=computed)
-    predicates = (*view.where, Function(computed, 1))
-    return Comparisons(predicates, files, view.axes, (dataset,), truth, name)
+    else:
+        comparison = Compared(view.arithmetic, sign, bound)
+    where = tuple(
+        # Where it is a condition of another dataset, "value" would be that.
+        one._replace(dataset=files.find(one.dataset, name)) if isinstance(one, Comparison) else one
+        for one in view.where
+    )
+    term = Term("", dataset=name, comparison=comparison, where=where)
+    return Comparisons(term, files, view.axes, (dataset,))
 
 
 def narrowed(view: View, files: JoinedFiles, name: str, condition: Comparisons) -> View:
     """Return a dataset's view with a condition, which counts at the same positions of the file."""
     whole = tuple(range(n) for n in view.shape)
-    others = condition.own not in (None, name)
+    others = condition.term.own - {name}
     if condition.files is not files or others or condition.axes not in (whole, view.axes):
         raise InvalidArgument(
             f"the comparison does not fit '{name}': got a dataset of another file, shape or "
-            "selection, or another one that was computed with; allowed: datasets of the same file, "
-            "whole or selected alike. Compare first, then select: t.where(u > 0).sel(…)."
+            "selection, or another one that was computed with or has a function as its condition; "
+            "allowed: datasets of the same file, whole or selected alike. Compare first, then "
+            "select: t.where(u > 0).sel(…)."
         )
-    return dataclasses.replace(view, where=(*view.where, *condition.predicates))
+    return dataclasses.replace(view, where=(*view.where, *condition.term.predicates))

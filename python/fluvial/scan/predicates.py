@@ -83,6 +83,24 @@ Condition = str | Callable[..., npt.ArrayLike] | np.ndarray | xr.DataArray
 """As the user gives it."""
 
 
+def holds(predicate: Predicate, values: np.ndarray) -> np.ndarray:
+    """Return where a comparison of one dataset, or a function of it, is true of its values."""
+    if isinstance(predicate, Comparison):
+        return predicate.holds(values)
+    if isinstance(predicate, ArrayMask):
+        raise AssertionError("bug in Fluvial: an array among comparisons that are joined by |")
+    return np.asarray(predicate.function(values), dtype=bool)
+
+
+def text_of(predicate: Predicate) -> str:
+    """Return a predicate as messages show it."""
+    if isinstance(predicate, Comparison):
+        return f"{predicate.dataset} {predicate.sign} {predicate.bound!r}"
+    if isinstance(predicate, ArrayMask):
+        return "an array of bool"
+    return getattr(predicate.function, "__name__", "a function")
+
+
 def parse(condition: str | Callable[..., npt.ArrayLike]) -> list[Predicate]:
     """Return the predicates of a condition, all of which must hold.
 

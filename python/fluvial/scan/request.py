@@ -23,9 +23,9 @@ from ..describe.selection import Hyperslab, Over
 from ..store.joined_files import JoinedFiles
 from . import positions
 from .array_mask import ArrayMask
-from .either import Either
 from .labelled import Frame, by_kind
 from .predicates import Comparison, OfLargeIntegers
+from .term import TermCondition
 from .view import View
 
 
@@ -173,7 +173,7 @@ def _conditions(
         else:
             inputs = range(predicate.inputs)
             function = predicate.function
-            own = isinstance(function, Either | Compared)  # bounds of these were looked at
+            own = isinstance(function, TermCondition | Compared)  # bounds of these were looked at
             if not own and any(names[i] in whole for i in inputs):
                 function = OfLargeIntegers(function, [i for i in inputs if names[i] in whole])
             where.append((function, list(inputs)))
