@@ -79,6 +79,34 @@ def test_ctrl_c_cancels_what_waits_and_what_runs(ranks, workers, where, tmp_path
     assert (ran.returncode, ran.stdout.strip()) == (0, "True True True"), ran.stderr
 
 
+MAKES_A_POOL = """
+import os, signal, threading, time
+from mpi4py import MPI
+import fluvial as fl
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+comm = MPI.COMM_WORLD
+begin = time.monotonic()
+if comm.rank == 0:
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    fl.Pool(comm=comm, initializer=time.sleep, initargs=(1000,))
+except KeyboardInterrupt:
+    print(time.monotonic() - begin < 20, flush=True)
+    os._exit(1)  # the other rank still sleeps
+"""
+
+
+@pytest.mark.any_mpi
+def test_ctrl_c_ends_the_wait_for_an_initializer(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(MAKES_A_POOL)
+    words = Launcher.detect().command(2, [sys.executable, str(program)])
+    environment = Launcher.detect().environment()
+    ran = subprocess.run(words, env=environment, timeout=60, capture_output=True, text=True)
+    assert ran.stdout.strip() == "True", ran.stderr
+
+
 @pytest.mark.parametrize("workers", [None, 2], ids=["own process", "two ranks"])
 def test_other_exceptions_wait_for_the_tasks(workers):
     with pytest.raises(LookupError), fl.Pool(workers) as pool:

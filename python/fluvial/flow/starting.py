@@ -10,6 +10,7 @@ from typing import cast
 
 from .. import _core
 from ..mpi.communicator import Communicator, handle_of, world
+from ..mpi.together import Together
 from .functions import function_bytes
 from .journal import Journal
 from .main_names import MainNames, is_of_main
@@ -48,7 +49,7 @@ def opened_journal(
             journal = Journal(path)
         except Exception as error:
             failed = error
-    said = comm.bcast(failed and str(failed)) if comm is not None else None
+    said = None if comm is None else _setting_up(comm).of_first(failed and str(failed))
     if failed is not None:
         raise failed
     if said:
@@ -57,7 +58,11 @@ def opened_journal(
 
 
 def initialize(comm: Communicator | None, settings: Settings, names: MainNames) -> None:
-    """Call the initializer on each rank that runs tasks; an error on all when it fails on one."""
+    """Call the initializer on each rank that runs tasks; an error on all when it fails on one.
+
+    It is the user's code, which takes its time and may use the other verbs: a rank that waits for
+    those of others serves its streams meanwhile, unlike in the rest of the set-up.
+    """
     if settings.initializer is None:
         return
     initializer = _sharing(names, comm, settings.initializer)
@@ -67,7 +72,8 @@ def initialize(comm: Communicator | None, settings: Settings, names: MainNames) 
             initializer(*settings.initargs)
         except BaseException as error:  # SystemExit, too: the others wait for this rank's word
             failed = error
-    found = [failed is not None] if comm is None else comm.allgather(failed is not None)
+    here = failed is not None
+    found = [here] if comm is None else Together(comm).all_have(here)
     if failed is not None:
         raise failed
     if any(found):
@@ -85,6 +91,11 @@ def started_core(comm: Communicator | None, settings: Settings) -> TaskCore:
     return cast("TaskCore", core)
 
 
+def _setting_up(comm: Communicator) -> Together:
+    """Return the ranks that make a pool; they are about to duplicate their communicator."""
+    return Together(comm, setting_up=True)
+
+
 def _sharing(
     names: MainNames, comm: Communicator | None, initializer: Callable[..., object]
 ) -> Callable[..., object]:
@@ -100,7 +111,7 @@ def _sharing(
             written = function_bytes(initializer)
         except Exception:  # the names that it uses have values that only stay where they are
             written = None
-    told = written if comm is None else comm.bcast(written)
+    told = written if comm is None else _setting_up(comm).of_first(written)
     for one in (told, written) if written is not None else ():
         if one is not None:
             with names.in_use():

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many paths and which windows are fastest here: found while data is moved, and kept."""
+"""How many paths and which windows are fastest here: found while data is moved, and kept.
+
+This is a search of many choices, which ends, and no `Trial` (base/trial.hpp), which takes the
+faster of two ways on one rank and tries both again: all ranks must choose alike, so what is found
+has to stay, and can be handed to the next program.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,15 @@ from .planning import Plan
 
 _DIRECT_BYTES = 8192
 _WINDOW_MIN, _WINDOW_MAX = 2**10, 2**20
+_GRID_WINDOWS = (2**12, 2**14, 2**16, 2**18)
+_NEAR_WINDOWS = (2, 0.5, 1)
+"""Times the best window."""
+_NEAR_PATHS = (0, 1, -1, 2, -2, 3, -3)
+"""More than the best number of paths."""
+_WINDOW_AFTER_DIRECT = 2**14
+"""Where the search begins with windows when the model says that direct is fastest."""
 _NEVER_NS = 2**62
+"""Of an exchange that failed."""
 _BETTER = 0.98
 """A choice replaces another one if it takes so much of its time, or less: noise does not."""
 
@@ -50,7 +63,7 @@ class Search:
         self.best = guess
         self._wanted = [guess, Choice(1, guess.window)]
         for paths in sorted({2, (paths_max + 1) // 2, paths_max} - {1}, reverse=True):
-            for window in (2**12, 2**14, 2**16, 2**18):
+            for window in _GRID_WINDOWS:
                 if paths <= paths_max and window < size:
                     self._wanted.append(Choice(paths, window))
 
@@ -84,8 +97,8 @@ class Search:
             return []
         near = [
             Choice(paths + more, int(window * times))
-            for times in (2, 0.5, 1)
-            for more in (0, 1, -1, 2, -2, 3, -3)
+            for times in _NEAR_WINDOWS
+            for more in _NEAR_PATHS
         ]
         return [
             choice
@@ -216,7 +229,7 @@ class Tuner:
         if bucket not in self._searches:
             flow = max(range(len(self._plan.paths)), key=lambda i: len(self._plan.paths[i]))
             found = self._plan.predict(bucket, flow, costs=self._costs)
-            window = 16384 if found.direct else int(found.window)
+            window = _WINDOW_AFTER_DIRECT if found.direct else int(found.window)
             self._searches[bucket] = Search(self._paths_max(), Choice(found.paths, window), bucket)
         return self._searches[bucket]
 

@@ -3,6 +3,11 @@
 /// two cores are, which on virtual machines changes while a program runs: ordinary stores between
 /// cores that share a cache, non-temporal ones (up to ten times faster then) between cores that do
 /// not. So both are tried out again and again.
+///
+/// That is no Trial (base/trial.hpp), which compares what rounds of work have cost. Here a method
+/// shows its cost only once all of the memory has been written by it, a round may cost hundreds of
+/// times what it should and is broken off in the middle, and how long the rest is depends on the
+/// time that the trial has cost.
 #pragma once
 
 #include <atomic>

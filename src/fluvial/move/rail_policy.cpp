@@ -3,78 +3,65 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace fluvial::move {
 namespace {
 
 /// One rail must be so much faster to be taken alone: the others would help when it becomes slower.
 constexpr double gain_needed = 0.95;
-constexpr unsigned pause_min = 32;
-constexpr unsigned pause_max = 1024;
+constexpr int tries_of_each = 5;
+constexpr int pause_min = 32;
+constexpr int pause_max = 1024;
+/// Single reads take twice as long as others now and then, so the median counts.
+constexpr TrialRules rules{.round = 1,
+                           .rounds = 2 * tries_of_each,
+                           .rest = {pause_min, pause_min},
+                           .second_cost = {},
+                           .judges = TrialJudges::Median,
+                           .second_gain = gain_needed,
+                           .rest_max = pause_max};
 /// One rail has had a chance when all would have brought that part, and it was not only kept
 /// waiting for a core, and is hopeless when it is so many times slower.
 constexpr double chance = 0.25;
 constexpr double chance_s_min = 0.010;
 constexpr double clearly = 1.75;
 
+constexpr std::size_t size_classes = 65;  ///< by the number of bits of the bytes
+
+std::size_t size_class(std::uint64_t bytes) {
+    return static_cast<std::size_t>(std::bit_width(bytes));
+}
+
 }  // namespace
 
-/// The median: single reads take twice as long as others now and then.
-double RailPolicy::Way::typical() const {
-    std::array<double, remembered> sorted = s_per_byte;
-    const std::size_t known = std::min(count, remembered);
-    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(known));
-    return sorted[known / 2];
-}
+RailPolicy::RailPolicy() : trials_(size_classes, Trial(rules)) {}
 
-RailPolicy::Over RailPolicy::chosen(const Size& size) {
-    return size.one.typical() < gain_needed * size.all.typical() ? Over::One : Over::All;
-}
-
-RailPolicy::Over RailPolicy::next(std::uint64_t bytes) {
-    Size& size = sizes_[static_cast<std::size_t>(std::bit_width(bytes))];
-    if (size.one.count < std::min(size.all.count, remembered)) {
-        return Over::One;
-    }
-    if (size.all.count < remembered) {
-        return Over::All;
-    }
-    const Over best = chosen(size);
-    size.pause = std::max(size.pause, pause_min);
-    if (++size.reads <= size.pause) {
-        return best;
-    }
-    size.reads = 0;
-    size.pause = std::min(2 * size.pause, pause_max);
-    return best == Over::All ? Over::One : Over::All;
+RailPolicy::Over RailPolicy::next(std::uint64_t bytes) const {
+    return static_cast<Over>(trials_[size_class(bytes)].way());
 }
 
 bool RailPolicy::hopeless(std::uint64_t bytes, std::uint64_t brought, double seconds) const {
-    const Size& size = sizes_[static_cast<std::size_t>(std::bit_width(bytes))];
-    if (size.all.count == 0) {
+    const double s_per_byte = trials_[size_class(bytes)].cost(static_cast<int>(Over::All));
+    if (!std::isfinite(s_per_byte)) {
         return false;
     }
-    const double all_s = static_cast<double>(bytes) * size.all.typical();
+    const double all_s = static_cast<double>(bytes) * s_per_byte;
     const bool had_its_chance =
         seconds > std::max((brought > 0 ? chance : clearly) * all_s, chance_s_min);
-    return had_its_chance && static_cast<double>(brought) * size.all.typical() * clearly < seconds;
+    return had_its_chance && static_cast<double>(brought) * s_per_byte * clearly < seconds;
 }
 
 void RailPolicy::took(Over over, std::uint64_t bytes, std::uint64_t brought, double seconds) {
-    Size& size = sizes_[static_cast<std::size_t>(std::bit_width(bytes))];
-    const bool known = size.all.count > 0 && size.one.count > 0;
-    const Over before = known ? chosen(size) : over;
-    Way& way = over == Over::All ? size.all : size.one;
-    const double s_per_byte = seconds / static_cast<double>(std::max<std::uint64_t>(brought, 1));
-    if (brought < bytes && way.count == 0) {
-        way.s_per_byte.fill(s_per_byte);
-        way.count = remembered;
-    } else {
-        way.s_per_byte[way.count++ % remembered] = s_per_byte;
+    Trial& trial = trials_[size_class(bytes)];
+    if (trial.way() != static_cast<int>(over)) {
+        return;  // the rails left no choice
     }
-    if (known && chosen(size) != before) {
-        size.reads = 0;
-        size.pause = pause_min;
+    const double s_per_byte = seconds / static_cast<double>(std::max<std::uint64_t>(brought, 1));
+    if (brought < bytes) {
+        trial.broke_off(1, s_per_byte);
+    } else {
+        trial.took(1, s_per_byte);
     }
 }
 

@@ -93,16 +93,20 @@ TEST_CASE("one rail that is clearly slower is hopeless once it has had its chanc
 
 TEST_CASE("one trial that was hopeless is enough") {
     RailPolicy policy;
-    for (int read = 0; read < 5; ++read) {
-        policy.took(Over::All, size, size, 0.010);
-    }
+    policy.took(Over::All, size, size, 0.010);
     CHECK(policy.next(size) == Over::One);
     policy.took(Over::One, size, size / 6, 0.006);
-    int ones = 0;
-    for (int read = 0; read < 40; ++read) {
-        ones += policy.next(size) == Over::One ? 1 : 0;
+    CHECK(reads_over_one(policy, 4, 0.010, 0.036) == 0);   // the other turns of all rails
+    CHECK(reads_over_one(policy, 40, 0.010, 0.036) == 1);  // the first trial after the turns
+}
+
+TEST_CASE("a read that did not go as it was to go does not count") {
+    RailPolicy policy;
+    reads_over_one(policy, 10, 0.010, 0.006);
+    for (int read = 0; read < 5; ++read) {
+        policy.took(Over::All, size, size, 0.001);
     }
-    CHECK(ones == 1);  // the first trial after the turns
+    CHECK(policy.next(size) == Over::One);
 }
 
 }  // namespace fluvial::move

@@ -13,6 +13,10 @@ namespace fluvial::progress {
 /// A thread that sleeps is woken 10 to 30 us after its message has come, and to wake it takes time
 /// of the core that sent it. Whether messages come soon enough is found by trial: after some vain
 /// ones only few waits spin first, until one is not in vain. Any thread may call it.
+///
+/// That is no Trial (base/trial.hpp), which compares the times of two ways: what it costs to sleep
+/// is spent by the core that sends, and this thread cannot see it. A score of the last waits says
+/// instead how many of them spinning has ended.
 class SpinFirst {
   public:
     /// True once `ready()` is, false when the caller had better sleep.
@@ -25,12 +29,12 @@ class SpinFirst {
         const std::int64_t end_ns = now_ns() + limit_ns;
         do {
             if (ready()) {
-                note(paid);
+                note(gained_in_time);
                 return true;
             }
             spin();
         } while (now_ns() < end_ns);
-        note(-1);
+        note(lost_in_vain);
         return false;
     }
 
@@ -38,7 +42,10 @@ class SpinFirst {
     static constexpr std::uint32_t waits_a_trial = 32;
 
   private:
-    static constexpr int paid = 4, worth_max = 16;  // one wait in five that is not in vain pays
+    /// One wait in five that is not in vain pays.
+    static constexpr int gained_in_time = 4, lost_in_vain = -1;
+    /// So many vain waits in a row are enough, however many were not in vain before.
+    static constexpr int worth_max = 16;
 
     void note(int gained) {
         const int worth = worth_.load(std::memory_order_relaxed) + gained;

@@ -2,10 +2,60 @@
 #include "fluvial/stage/handle_lock.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/progress/engine.hpp"
 
 namespace fluvial::stage {
+
+/// Looks with the turn, and serves and sleeps without it.
+class HandleLock::Leaving final : public progress::Waiting {
+  public:
+    Leaving(HandleLock& handle, std::unique_lock<std::mutex>& lock,
+            const std::function<bool()>& done)
+        : handle_(handle), lock_(lock), done_(done) {}
+    /// The turn is the caller's again, however the wait ended.
+    ~Leaving() override { regain(); }
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+
+    Seen look() override {
+        regain();
+        if (done_()) {
+            return Seen::End;
+        }
+        lock_.unlock();
+        return Seen::Nothing;
+    }
+    void rest(progress::BackOff& back_off, bool serving) override {
+        constexpr std::chrono::milliseconds look_every(100);  // for Ctrl-C
+        constexpr std::chrono::microseconds brief(100);
+        lock_.lock();
+        handle_.left_.wait_for(lock_, serving ? brief : look_every, done_);
+        back_off.slept();
+    }
+
+  private:
+    void regain() {
+        if (!lock_.owns_lock()) {
+            lock_.lock();
+        }
+    }
+
+    HandleLock& handle_;
+    std::unique_lock<std::mutex>& lock_;
+    const std::function<bool()>& done_;
+};
+
+void HandleLock::wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done) {
+    if (done()) {
+        return;
+    }
+    Leaving leaving(*this, lock, done);
+    progress::BackOff back_off;
+    progress::wait(leaving, back_off);
+}
 
 std::unique_lock<std::mutex> HandleLock::turn() const {
     check_process();
@@ -52,25 +102,32 @@ HandleLock::Call::~Call() {
 }
 
 void HandleLock::Call::wait_for(const std::function<bool()>& done) {
-    while (!done()) {
+    handle_.wait(lock_, [&] {
+        if (done()) {
+            return true;
+        }
         if (!handle_.others_inside()) {
             throw InvalidArgument(Problem{what_, "another call of this thread is under way", "",
                                           "Let that return first"});
         }
         handle_.check_open(what_);
-        handle_.left_.wait(lock_);
-    }
+        return false;
+    });
     handle_.check_open(what_);
 }
 
 HandleLock::Closing::Closing(HandleLock& handle, const std::function<void()>& allow,
                              const std::function<void()>& wake)
     : handle_(handle), lock_(handle.mutex_) {
-    handle.left_.wait(lock_, [&] { return handle.state_ != State::Closing || handle.inside(); });
+    const auto by_this_thread = [&] {
+        return handle.inside() ||
+               (handle.state_ == State::Closing && handle.closer_ == std::this_thread::get_id());
+    };
+    handle.wait(lock_, [&] { return handle.state_ != State::Closing || by_this_thread(); });
     if (handle.state_ == State::Closed) {
         return;
     }
-    if (handle.inside()) {
+    if (by_this_thread()) {
         throw InvalidArgument(Problem{
             "the stream cannot be closed", "this thread is inside of one of its calls",
             "a close() that waits for no call of its own thread",
@@ -81,14 +138,23 @@ HandleLock::Closing::Closing(HandleLock& handle, const std::function<void()>& al
     handle.closer_ = std::this_thread::get_id();
     mine_ = true;
     wake();
-    handle.left_.wait(lock_, [&] { return handle.inside_.empty(); });
+    try {
+        handle.wait(lock_, [&] { return handle.inside_.empty(); });
+    } catch (...) {
+        end();
+        throw;
+    }
 }
 
 HandleLock::Closing::~Closing() {
     if (mine_) {
-        handle_.state_ = done_ ? State::Closed : State::Open;
-        handle_.left_.notify_all();
+        end();
     }
+}
+
+void HandleLock::Closing::end() {
+    handle_.state_ = done_ ? State::Closed : State::Open;
+    handle_.left_.notify_all();
 }
 
 }  // namespace fluvial::stage

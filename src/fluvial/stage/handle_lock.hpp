@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Several threads on one handle (a Writer, a Reader): they take turns. A thread that waits for the
 /// stream or copies data lets the others go on meanwhile, and the thread that closes waits until
-/// the others have left.
+/// the others have left. Both serve (progress/engine.hpp) while they wait for a call of another
+/// thread to end, because that call may need what only this thread can do. Only for its turn a
+/// thread waits without serving: no thread keeps that while it waits.
 ///
 /// | event                | finds                  | leaves                                      |
 /// |----------------------|------------------------|---------------------------------------------|
@@ -16,7 +18,11 @@
 /// |                      |                        | the turn once no call is under way          |
 /// |                      | closing, by another    | waits until that has closed                 |
 /// |                      | closed                 | nothing to do                               |
-/// |                      | a call of this thread  | InvalidArgument: it would wait for itself   |
+/// |                      | a call of this thread, | InvalidArgument: it would wait for itself   |
+/// |                      | or its close(), in     |                                             |
+/// |                      | which it serves        |                                             |
+/// | Ctrl-C while close() | closing                | open                                        |
+/// | waits for calls      |                        |                                             |
 #pragma once
 
 #include <condition_variable>
@@ -47,7 +53,10 @@ class HandleLock {
 
   private:
     enum class State { Open, Closing, Closed };
+    class Leaving;
 
+    /// Blocking until `done()`, which is asked with the turn, whenever a call ends. Serves.
+    void wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done);
     bool inside() const;
     void check_open(const char* what) const;
 
@@ -95,7 +104,7 @@ class HandleLock::Call {
         }
     }
     /// Lets others go on until `done()`, which is asked with the turn, whenever a call ends. Throws
-    /// as outside().
+    /// as outside(), and what ends a wait (progress::look_out).
     void wait_for(const std::function<bool()>& done);
 
   private:
@@ -109,7 +118,7 @@ class HandleLock::Call {
 class HandleLock::Closing {
   public:
     /// `allow`, called first and with the turn, throws when the handle cannot be closed; `wake`
-    /// makes the calls that wait look.
+    /// makes the calls that wait look. What ends a wait (progress::look_out) is thrown, too.
     Closing(HandleLock& handle, const std::function<void()>& allow,
             const std::function<void()>& wake);
     ~Closing();
@@ -121,6 +130,8 @@ class HandleLock::Closing {
     void done() { done_ = true; }
 
   private:
+    void end();
+
     HandleLock& handle_;
     std::unique_lock<std::mutex> lock_;
     bool mine_ = false;
