@@ -106,7 +106,7 @@ TEST_CASE("each rank of a team keeps what it returned, and the next team has it 
         CHECK(makers == [&] {
             std::vector<int> sorted = makers;
             std::ranges::sort(sorted);
-            sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+            sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
             return sorted;
         }());
     }

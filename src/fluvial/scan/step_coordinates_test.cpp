@@ -50,7 +50,8 @@ TEST_CASE("what is called like an axis is its coordinate, labelled or not, live 
                                            {"run%T.h5", "hdf5"},
                                            {"run.nc", "netcdf"},
                                            {"run.nc4", "netcdf4"}}) {
-            CAPTURE(name);
+            const char* const file = name;  // which a lambda of CAPTURE may have, unlike a binding
+            CAPTURE(file);
             stage::FileWriterOptions options;
             options.engine = engine;
             {
