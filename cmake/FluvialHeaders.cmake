@@ -76,6 +76,7 @@ set(fluvial_public_headers
     route/sinks.hpp
     route/topology.hpp
     scan/decoding.hpp
+    scan/named_options.hpp
     scan/request.hpp
     scan/scan.hpp
     scan/series.hpp

@@ -10,13 +10,14 @@
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/c/operators.hpp"
 #include "fluvial/c/series.h"
-#include "fluvial/c/series_options.hpp"
 #include "fluvial/c/series_region.hpp"
 #include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
+#include "fluvial/mpi/info.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "fluvial/scan/named_options.hpp"
 #include "fluvial/scan/series.hpp"
 
 using namespace fluvial;
@@ -218,7 +219,7 @@ int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options,
                 check_given(reader, "reader");
                 *reader = nullptr;
                 check_given(name, "name");
-                wanted = c::reader_options_of(options);
+                wanted = scan::reader_options(mpi::hints_of(options));
             };
             mpi::agree_on(own, check, [&](Terms& terms) {
                 terms.add("the option 'stall_timeout'", exact(wanted.stream.stall_timeout_s));

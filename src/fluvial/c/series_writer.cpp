@@ -9,13 +9,14 @@
 
 #include "fluvial/c/boundary.hpp"
 #include "fluvial/c/series.h"
-#include "fluvial/c/series_options.hpp"
 #include "fluvial/c/series_region.hpp"
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
+#include "fluvial/mpi/info.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "fluvial/scan/named_options.hpp"
 
 using namespace fluvial;
 using c::check_given;
@@ -185,7 +186,7 @@ int fluvial_writer_open(MPI_Comm comm, const char* name, MPI_Info options,
                 check_given(writer, "writer");
                 *writer = nullptr;
                 check_given(name, "name");
-                wanted = c::writer_options_of(options);
+                wanted = scan::writer_options(mpi::hints_of(options));
             });
             opened = std::make_unique<fluvial_writer>(stage::SeriesWriter(name, own, wanted));
         } catch (...) {

@@ -62,7 +62,7 @@ FollowedFiles::~FollowedFiles() {
     comm_.abandon();
 }
 
-std::optional<SeriesStep> FollowedFiles::next() {
+std::optional<SeriesStep> FollowedFiles::next(std::optional<double> timeout_s) {
     if (closed_) {
         throw InvalidArgument("the series is closed; ask for steps before close()");
     }
@@ -73,7 +73,7 @@ std::optional<SeriesStep> FollowedFiles::next() {
     std::optional<std::uint64_t> number;
     mpi::agree(comm_, [&] {
         if (comm_.rank() == 0) {
-            number = wait_for_step();
+            number = wait_for_step(timeout_s);
         }
     });
     ByteWriter found;
@@ -104,7 +104,7 @@ void FollowedFiles::close() {
 }
 
 /// On the first rank.
-std::optional<std::uint64_t> FollowedFiles::wait_for_step() {
+std::optional<std::uint64_t> FollowedFiles::wait_for_step(std::optional<double> timeout_s) {
     std::optional<std::pair<store::Progress, std::optional<Fingerprint>>> state;
     std::optional<std::uint64_t> found;
     auto begin = Clock::now();
@@ -138,7 +138,7 @@ std::optional<std::uint64_t> FollowedFiles::wait_for_step() {
                                    "What it has finished can be read without follow, unless it "
                                    "was killed while it changed the file"});
         }
-        const double limit_s = latest_ ? limits_.next_s : limits_.first_s;
+        const double limit_s = timeout_s.value_or(latest_ ? limits_.next_s : limits_.first_s);
         if (Clock::now() - begin > Seconds(limit_s)) {
             throw_late(limit_s);
         }

@@ -48,7 +48,7 @@ class FollowedFiles {
     /// rank TimedOut (no step came, and nothing says that none will), PeerLost (the writer is gone,
     /// and all that it has finished was given; or a rank is), PeerStalled (a rank is stopped), and
     /// what opening the files throws.
-    std::optional<SeriesStep> next();
+    std::optional<SeriesStep> next(std::optional<double> timeout_s);
     /// Of the (first) file, as the step that was given last found it. Local.
     Attributes attributes() const;
     /// Collective; idempotent.
@@ -63,7 +63,7 @@ class FollowedFiles {
         friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
     };
 
-    std::optional<std::uint64_t> wait_for_step();
+    std::optional<std::uint64_t> wait_for_step(std::optional<double> timeout_s);
     SeriesStep step(std::uint64_t number);
     std::optional<SeriesStep> open_step(std::uint64_t number);
     std::optional<std::uint64_t> finished_after(bool complete);

@@ -133,9 +133,9 @@ Series::Series(Series&&) noexcept = default;
 Series& Series::operator=(Series&&) noexcept = default;
 Series::~Series() = default;
 
-std::optional<SeriesStep> Series::next() {
+std::optional<SeriesStep> Series::next(std::optional<double> timeout_s) {
     if (reader_) {
-        const auto step = reader_->next();
+        const auto step = reader_->next(timeout_s);
         if (!step) {
             return std::nullopt;
         }
@@ -143,7 +143,7 @@ std::optional<SeriesStep> Series::next() {
                           as_file(*step, text("step ", step->index(), " of '", name_, "'")));
     }
     if (followed_) {
-        return followed_->next();
+        return followed_->next(timeout_s);
     }
     if (!stored_ && closed_) {
         throw InvalidArgument("the series is closed; ask for steps before close()");

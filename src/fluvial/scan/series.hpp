@@ -67,7 +67,8 @@ class Series {
     /// The next step; none at the end. Of a stream it waits, and ends the step before; errors are
     /// those of stage::Reader::next. Of files that are followed it waits, too, and is collective:
     /// TimedOut when no step comes, PeerLost when the writer is gone. Of other files local.
-    std::optional<SeriesStep> next();
+    /// `timeout_s` is how long it waits here, in place of what the options say.
+    std::optional<SeriesStep> next(std::optional<double> timeout_s = {});
     /// Of files: how many steps there are. Throws InvalidArgument for a stream, and for files that
     /// are followed.
     std::size_t size() const;

@@ -130,7 +130,7 @@ Reader::~Reader() {
     }
 }
 
-std::optional<ReadStep> Reader::next() {
+std::optional<ReadStep> Reader::next(std::optional<double> timeout_s) {
     State& r = *state_;
     HandleLock::Call call(r.handle, "there is no next step");
     if (r.in_next) {
@@ -140,20 +140,28 @@ std::optional<ReadStep> Reader::next() {
     }
     r.in_next = true;
     try {
-        auto source = r.next(call);
+        auto source = r.next(call, Deadline(timeout_s.value_or(r.options.step_timeout_s)));
         r.in_next = false;
         return source ? std::optional(ReadStep(std::move(source))) : std::nullopt;
+    } catch (const TimedOut&) {
+        r.in_next = false;
+        if (!timeout_s) {
+            throw;
+        }
+        throw TimedOut(Problem{"no step came in the time that this call was given",
+                               text(*timeout_s, " s"), "more", "Call it again"});
     } catch (...) {
         r.in_next = false;
         throw;
     }
 }
 
-std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& call) {
+std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& call,
+                                                                  const Deadline& deadline) {
     seat->next_follows();
     finish_current(true);
     const std::int64_t begin_ns = now_ns();
-    auto step = seat->next(call, Deadline(options.step_timeout_s));
+    auto step = seat->next(call, deadline);
     wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!step) {
         return nullptr;

@@ -83,7 +83,7 @@ struct Reader::State {
     double wait_s = 0;
 
     /// The next step; null at the end of the stream.
-    std::shared_ptr<StagedDataset::Source> next(HandleLock::Call& call);
+    std::shared_ptr<StagedDataset::Source> next(HandleLock::Call& call, const Deadline& deadline);
     ReaderStats stats() const;
     void finish_current(bool read);
 };
