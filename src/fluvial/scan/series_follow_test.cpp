@@ -171,6 +171,7 @@ TEST_CASE("files that do not come, and steps that do not, are waited for as long
     const auto step = slow.next();
     REQUIRE(step.has_value());
     CHECK(step->read("x").as<double>()[0] == 7);
+    CHECK_THROWS_WITH_AS(slow.next(0.1), doctest::Contains("got 0.1 s"), TimedOut);
     CHECK_THROWS_WITH_AS(slow.next(), doctest::Contains("step_timeout_s"), TimedOut);
     slow.close();
 }

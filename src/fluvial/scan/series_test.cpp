@@ -180,6 +180,29 @@ TEST_CASE("a file for each step by its number") {
                          doctest::Contains("no such files"), SystemError);
 }
 
+TEST_CASE("a call that says how long it waits does not wait for as long as the options say") {
+    const Folder folder;
+    stage::WriterOptions writing;
+    writing.readers = 0;
+    writing.directory = folder.path;
+    stage::Writer writer("series", mpi::Comm(), writing);
+    SeriesOptions reading;
+    reading.stream.directory = folder.path;
+    reading.stream.step_timeout_s = 1e6;
+    Series series("series", mpi::Comm(), reading);
+    CHECK_THROWS_WITH_AS(series.next(0.0), doctest::Contains("that this call was given"), TimedOut);
+    const double value = 5;
+    auto step = writer.begin_step();
+    step.put("x", ArrayView(&value, DType::Float64, {1}), {0}, {1});
+    step.end();
+    const auto found = series.next(10.0);
+    REQUIRE(found.has_value());
+    CHECK(found->read("x").as<double>()[0] == value);
+    CHECK_THROWS_AS(series.next(0.01), TimedOut);
+    writer.close();
+    CHECK_FALSE(series.next(10.0).has_value());
+}
+
 TEST_CASE("engines that there are not, or that read something else") {
     const ScratchFile file(records(1).build());
     SeriesOptions options;

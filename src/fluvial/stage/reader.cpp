@@ -157,7 +157,7 @@ std::optional<ReadStep> Reader::next(std::optional<double> timeout_s) {
 }
 
 std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& call,
-                                                                  const Deadline& deadline) {
+                                                           const Deadline& deadline) {
     seat->next_follows();
     finish_current(true);
     const std::int64_t begin_ns = now_ns();

@@ -149,9 +149,9 @@ class Reader {
     ~Reader();
 
     /// Ends the previous step and waits for the next one; none at the end of the stream. Local.
-    /// Throws TimedOut after step_timeout, or after `timeout_s` where that is given (0: at once), PeerLost when the writer failed and every complete step
-    /// has been read, PeerStalled when the writer gives no heartbeat, or when this reader was
-    /// evicted because it gave none.
+    /// Throws TimedOut after step_timeout, or after `timeout_s` where that is given (0: at once),
+    /// PeerLost when the writer failed and every complete step has been read, PeerStalled when the
+    /// writer gives no heartbeat, or when this reader was evicted because it gave none.
     std::optional<ReadStep> next(std::optional<double> timeout_s = {});
 
     /// Attributes of the whole series, as known with the latest step.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/named_options.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+
+using namespace fluvial;
+using namespace fluvial::scan;
+
+TEST_CASE("options by their names are those of the classes") {
+    const stage::SeriesWriterOptions writing = writer_options({{"engine", "hdf5"},
+                                                               {"aggregators", "2"},
+                                                               {"full", "discard-oldest"},
+                                                               {"queue_steps", "7"},
+                                                               {"step_timeout", "2.5"},
+                                                               {"encrypt", "true"}});
+    CHECK(writing.engine == "hdf5");
+    CHECK(writing.aggregators == 2);
+    CHECK(writing.stream.full == stage::FullPolicy::DiscardOldest);
+    CHECK(writing.stream.queue_steps == 7);
+    CHECK(writing.stream.step_timeout_s == 2.5);
+    CHECK(writing.stream.encrypt);
+    const SeriesOptions reading = reader_options({{"follow", "1"}, {"until", "done"}});
+    CHECK(reading.follow);
+    CHECK(reading.until == "done");
+}
+
+TEST_CASE("those of the other end are refused, or left aside") {
+    CHECK_THROWS_WITH_AS(reader_options({{"queue_steps", "3"}}), doctest::Contains("'queue_steps'"),
+                         InvalidArgument);
+    CHECK_FALSE(reader_options({{"queue_steps", "3"}}, OtherEnd::Ignored).follow);
+    CHECK(writer_options({{"start", "?"}, {"queue_steps", "3"}}, OtherEnd::Ignored)
+              .stream.queue_steps == 3);
+    CHECK_THROWS_WITH_AS(writer_options({{"queue_step", "3"}}, OtherEnd::Ignored),
+                         doctest::Contains("Did you mean 'queue_steps'?"), InvalidArgument);
+}
+
+TEST_CASE("what makes no sense is refused by the name of the option") {
+    for (const NamedOptions& said :
+         {NamedOptions{{"queue_steps", "many"}}, NamedOptions{{"queue_steps", "3x"}},
+          NamedOptions{{"queue_steps", ""}}, NamedOptions{{"encrypt", "perhaps"}},
+          NamedOptions{{"full", "throw-away"}}, NamedOptions{{"step_timeout", "1 s"}}}) {
+        CHECK_THROWS_WITH_AS(writer_options(said),
+                             doctest::Contains(("option " + said.begin()->first + ": ").c_str()),
+                             InvalidArgument);
+    }
+}
