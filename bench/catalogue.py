@@ -5,6 +5,7 @@ from __future__ import annotations
 
 CATALOGUE: dict[str, str] = {
     "stage": "How fast does a step get from a writer to a reader on the same host, beside SST?",
+    "engine": "How fast is a program of ADIOS2 by Fluvial's engine, beside SST?",
     "datasets": "What does a step of thousands of datasets cost, beside SST?",
     "spill": "How fast do steps that overflow the queue go over a disk, beside bare files?",
     "write": "How fast do ranks write a file together, plain and compressed, beside libhdf5?",

@@ -24,11 +24,41 @@ from bench.stage.payload import NAME
 _OPEN_TIMEOUT_S = 30
 
 
-class Writer:
+class _End:
+    """What the two ends have in common."""
+
+    def parameters(
+        self, folder: Path, stream: str, settings: dict[str, Any]
+    ) -> tuple[str, dict[str, str]]:
+        """Return the engine and what it is told."""
+        del folder, stream
+        return "SST", {
+            "MarshalMethod": "BP5",
+            "StatsLevel": "0",
+            "RendezvousReaderCount": "1",
+            "QueueLimit": str(settings["queue_steps"]),
+            "QueueFullPolicy": "Block",
+            "DataTransport": "WAN",
+            "NetworkInterface": settings.get("network", "lo"),
+            "OpenTimeoutSecs": str(_OPEN_TIMEOUT_S),
+            "SpeculativePreloadMode": settings["preload"],
+        }
+
+    def declare(self, folder: Path, stream: str, settings: dict[str, Any]) -> tuple[Any, Any]:
+        """Return ADIOS2 and an IO with that engine."""
+        adios = adios2.ADIOS()
+        io = adios.DeclareIO("bench")
+        engine, parameters = self.parameters(folder, stream, settings)
+        io.SetEngine(engine)
+        io.SetParameters(parameters)
+        return adios, io
+
+
+class Writer(_End):
     """Puts one float64 array a step; the constructor blocks until the reader has come."""
 
     def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
-        self._adios, io = _declare(settings)
+        self._adios, io = self.declare(folder, stream, settings)
         self.define(io, count)
         self._engine = io.Open(str(folder / stream), adios2.Mode.Write)
 
@@ -55,13 +85,13 @@ class Writer:
         self._engine.Close()
 
 
-class Reader:
+class Reader(_End):
     """Iterates over the steps' arrays; the array is the same one each time, refilled."""
 
     step_timeout_s = 30.0
 
     def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
-        self._adios, self._io = _declare(settings)
+        self._adios, self._io = self.declare(folder, stream, settings)
         self._engine = self._io.Open(str(folder / stream), adios2.Mode.Read)
         self._target = np.zeros(count, dtype=np.float64)
 
@@ -85,24 +115,3 @@ class Reader:
         """Leave the stream."""
         with contextlib.suppress(Exception):
             self._engine.Close()
-
-
-def _declare(settings: dict[str, Any]) -> tuple[Any, Any]:
-    """Return ADIOS2 and an IO of SST with these settings."""
-    adios = adios2.ADIOS()
-    io = adios.DeclareIO("bench")
-    io.SetEngine("SST")
-    io.SetParameters(
-        {
-            "MarshalMethod": "BP5",
-            "StatsLevel": "0",
-            "RendezvousReaderCount": "1",
-            "QueueLimit": str(settings["queue_steps"]),
-            "QueueFullPolicy": "Block",
-            "DataTransport": "WAN",
-            "NetworkInterface": settings.get("network", "lo"),
-            "OpenTimeoutSecs": str(_OPEN_TIMEOUT_S),
-            "SpeculativePreloadMode": settings["preload"],
-        }
-    )
-    return adios, io
