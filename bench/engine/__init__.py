@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of many small datasets, by Fluvial and by SST.
+"""One program of ADIOS2, by Fluvial's engine and by SST.
 
-``question.py`` is the program; ``with_fluvial.py`` and ``with_sst.py`` are the contestants, in the
+``question.py`` is the program; ``with_plugin.py`` and `bench.stage.with_sst` are the contestants, in the
 processes of `bench.stage`.
 """
