@@ -32,6 +32,16 @@ class Collecting:
         return list(self.items)
 
 
+class CountsWriting:
+    """What goes with a function, and counts how often it is written."""
+
+    written = 0
+
+    def __reduce__(self):
+        type(self).written += 1
+        return list, ((1, 2, 3),)
+
+
 class AlwaysEqual:
     def __init__(self, name):
         self.name = name
@@ -107,6 +117,42 @@ def test_objects_travel_as_they_are_at_each_call(pool):
     values += 5
     assert pool.submit(call, 1).result().tolist() == [6, 6]
     assert [pool.submit(AlwaysEqual(name)).result() for name in "ab"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("chunksize", [1, 4])
+def test_the_calls_of_a_map_have_a_function_that_is_written_once(pool, chunksize):
+    """Of the moment of the call of map, also where its calls are made later."""
+    counts = CountsWriting()
+
+    def weighted(value, *, kept=[counts]):  # noqa: B006
+        return len(kept[0]) * value
+
+    CountsWriting.written = 0
+    assert list(pool.map(weighted, range(20), chunksize=chunksize)) == list(range(0, 60, 3))
+    assert CountsWriting.written == 1
+    model = Model()
+    results = pool.map(model, range(20), buffersize=2, chunksize=chunksize)
+    model.weight = 5
+    assert list(results) == list(range(20))
+    assert list(pool.starmap(model, [(3,)])) == [15]
+
+
+def test_a_map_of_a_parallel_function_of_the_program(pool):
+    scale = 7
+
+    @fl.parallel
+    def wide(comm, value):
+        return comm.size * scale * value
+
+    wide_pool = pool.with_options(ranks=pool.workers)
+    assert list(wide_pool.map(wide, range(4))) == [pool.workers * 7 * n for n in range(4)]
+
+
+def test_a_map_of_what_cannot_be_written_says_so_at_each_call(pool):
+    lock = threading.Lock()
+    results = pool.map(lambda value: (lock, value), range(2))
+    with pytest.raises(TypeError, match="pickle"):
+        next(results)
 
 
 def test_a_call_does_not_see_what_another_changed_in_its_object(pool):

@@ -9,12 +9,14 @@ import pickle
 import weakref
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar, cast
 
 from .. import _core
 from ..base.messages import shown
 from .parallel import PARALLEL
 from .payload import pickled_by_value
+
+R = TypeVar("R")
 
 
 def name_of(function: Callable[..., object]) -> str:
@@ -92,6 +94,36 @@ def _sets_names(code: CodeType) -> bool:
     return sets or any(_sets_names(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
+class AsWritten:
+    """A function as it was when this was made: written once, and sent so by each of many calls."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self.written = function_bytes(function)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Call it as it is now."""
+        return self._function(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return pickle.loads, (self.written,)
+
+
+def for_many_calls(function: Callable[..., R]) -> Callable[..., R]:
+    """Return what stands for a function in many calls, all of which are of this moment.
+
+    That is the function itself, where it has a name that others can import, and where it cannot be
+    written: each call says so then.
+    """
+    if is_function(function) and _by_name(function) is not None:
+        return function
+    try:
+        return cast("Callable[..., R]", AsWritten(function))
+    except Exception:
+        return function
+
+
 class ShippedFunctions:
     """Functions as a pool sends them: written once where they cannot change, else at each call."""
 
@@ -103,6 +135,8 @@ class ShippedFunctions:
 
     def bytes_of(self, function: Callable[..., object]) -> bytes:
         """Return the function by name, or by value where it has none that others know."""
+        if isinstance(function, AsWritten):
+            return function.written
         if not is_function(function):
             return function_bytes(function)
         known = self._named.get(function)

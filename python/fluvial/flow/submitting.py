@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from .. import _core
 from ..base.messages import shown
 from .cancellation import CancelFutures
-from .functions import name_of
+from .functions import for_many_calls, name_of
 from .future import Future
 from .joblib_backend import joblib_backend
 from .mapping import as_they_come, check_sizes, in_order
@@ -65,6 +65,9 @@ class Submitting(concurrent.futures.Executor):
     ) -> Iterator[R]:
         """As `Executor.map` does; `chunksize` calls are one task, unless it has a key.
 
+        All calls are of the function as it is now: it is written once, with the names and the data
+        that go with a function that ranks cannot import.
+
         Parameters
         ----------
         buffersize
@@ -87,6 +90,7 @@ class Submitting(concurrent.futures.Executor):
     ) -> Iterator[R]:
         """As `map`, of arguments that are tuples already, as mpi4py's executors have it."""
         check_sizes(chunksize, buffersize, unordered)
+        fn = for_many_calls(fn)
         calls: Iterator[tuple[object, ...]] = map(tuple, iterable)
         if chunksize == 1 or is_parallel(fn) or self._options.key is not None:
             return _results(
