@@ -3,12 +3,14 @@
 
 #include <complex>
 #include <cstdint>
+#include <sstream>
 #include <type_traits>
 #include <vector>
 
 #include <adios2/common/ADIOSMacros.h>
 
 #include "fluvial/base/error.hpp"
+#include "marks.hpp"
 
 namespace fluvial::adios2_engine {
 namespace {
@@ -78,44 +80,94 @@ void define_all(adios2::IO& io, const std::string& name, const std::vector<T>& v
     io.DefineAttribute<T>(name, values.data(), values.size(), "", "/", true);
 }
 
+std::uint64_t plain(const Unsigned& value) {
+    return static_cast<std::uint64_t>(value);
+}
+template <class T>
+T plain(const T& value) {
+    return value;
+}
+
+/// What a series says becomes an attribute of this type, but for texts; void: of its own.
+template <class Wanted>
 struct Definition {
     adios2::IO& io;
     const std::string& name;
 
-    void operator()(bool value) const { define_one<std::uint8_t>(io, name, value ? 1 : 0); }
-    void operator()(const Unsigned& value) const {
-        define_one(io, name, static_cast<std::uint64_t>(value));
-    }
-    void operator()(const std::vector<Unsigned>& values) const {
-        std::vector<std::uint64_t> plain;
-        for (const Unsigned& value : values) {
-            plain.push_back(static_cast<std::uint64_t>(value));
+    template <class T>
+    auto as_wanted(const T& value) const {
+        if constexpr (std::is_void_v<Wanted> || std::is_same_v<T, std::string>) {
+            return value;
+        } else {
+            return static_cast<Wanted>(value);
         }
-        define_all(io, name, plain);
     }
+    void operator()(bool value) const { (*this)(static_cast<std::uint8_t>(value ? 1 : 0)); }
     template <class T>
     void operator()(const std::vector<T>& values) const {
-        define_all(io, name, values);
+        std::vector<decltype(as_wanted(plain(T())))> all;
+        for (const T& value : values) {
+            all.push_back(as_wanted(plain(value)));
+        }
+        define_all(io, name, all);
     }
     template <class T>
     void operator()(const T& value) const {
-        define_one(io, name, value);
+        define_one(io, name, as_wanted(plain(value)));
     }
 };
 
 }  // namespace
 
-Attributes attributes_of(adios2::IO& io) {
-    Attributes all;
+IoAttributes attributes_of(adios2::IO& io) {
+    IoAttributes all;
     for (const auto& [name, properties] : io.AvailableAttributes()) {
-        all.emplace(name, attribute_in(io, name, properties.at("Type")));
+        const std::string& type = properties.at("Type");
+        all.values.emplace(name, attribute_in(io, name, type));
+        if (type != adios2::GetType<std::int64_t>() && type != adios2::GetType<double>() &&
+            type != adios2::GetType<std::string>()) {
+            all.types.emplace(name, type);
+        }
     }
     return all;
 }
 
-void define(adios2::IO& io, const std::string& name, const Attribute& value) {
+void mark_types(Attributes& attributes, const AttributeTypes& types, const std::string& prefix) {
+    std::string lines;
+    for (const auto& [name, value] : attributes) {
+        if (const auto type = types.find(prefix + name); type != types.end()) {
+            lines += type->second + "\t" + name + "\n";
+        }
+    }
+    if (!lines.empty()) {
+        attributes.insert_or_assign(types_mark, lines);
+    }
+}
+
+AttributeTypes take_types(Attributes& attributes) {
+    AttributeTypes types;
+    std::istringstream lines(text_of(attributes, types_mark));
+    std::string line;
+    while (std::getline(lines, line)) {
+        const std::size_t end = line.find('\t');
+        if (end != std::string::npos) {
+            types.emplace(line.substr(end + 1), line.substr(0, end));
+        }
+    }
+    attributes.erase(types_mark);
+    return types;
+}
+
+void define(adios2::IO& io, const std::string& name, const Attribute& value,
+            const std::string& type) {
     io.RemoveAttribute(name);  // which may have had another type
-    std::visit(Definition{io, name}, value);
+#define FLUVIAL_DEFINITION(T)                              \
+    if (type == adios2::GetType<T>()) {                    \
+        return std::visit(Definition<T>{io, name}, value); \
+    }
+    ADIOS2_FOREACH_ATTRIBUTE_PRIMITIVE_STDTYPE_1ARG(FLUVIAL_DEFINITION)
+#undef FLUVIAL_DEFINITION
+    std::visit(Definition<void>{io, name}, value);
 }
 
 }  // namespace fluvial::adios2_engine

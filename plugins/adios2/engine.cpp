@@ -90,8 +90,8 @@ class Engine final : public adios2::plugin::PluginEngineInterface {
     void DoPut(adios2::Variable<T> variable, typename adios2::Variable<T>::Span&, const bool, \
                const T&) override {                                                           \
         throw InvalidArgument(Problem{text("'", variable.Name(), "' is put by a span"),       \
-                                      "which ADIOS2 gives no plugin", "an array",             \
-                                      "Put it from memory of the program"});                  \
+                                      "a span, whose memory ADIOS2 does not tell a plugin",   \
+                                      "an array", "Put it from memory of the program"});      \
     }
     ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(FLUVIAL_SPAN)
 #undef FLUVIAL_SPAN

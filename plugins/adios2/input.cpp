@@ -7,8 +7,9 @@
 
 #include "attributes.hpp"
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "output.hpp"
+#include "marks.hpp"
 
 namespace fluvial::adios2_engine {
 namespace {
@@ -27,8 +28,22 @@ void define_array(adios2::IO& io, const std::string& name, const adios2::Dims& s
     }
 }
 
-bool is_text(const store::Dataset& dataset) {
-    return dataset.dtype() == DType::UInt8 && dataset.attributes().contains(text_mark);
+void define_variable(adios2::IO& io, const std::string& name, const store::Dataset& dataset,
+                     const adios2::Dims& shape) {
+    const Attributes& attributes = dataset.attributes();
+    if (dataset.dtype() == DType::UInt8 && attributes.contains(text_mark)) {
+        define_array<std::string>(io, name, {});
+    } else if (dataset.dtype() == dtype_of<char>() && attributes.contains(char_mark)) {
+        define_array<char>(io, name, shape);
+    } else if (dataset.dtype() == DType::Float16) {
+        define_array<float>(io, name, shape);
+    } else {
+        dispatch(dataset.dtype(), [&]<class T>() {
+            if constexpr (!std::is_same_v<T, Half>) {
+                define_array<T>(io, name, shape);
+            }
+        });
+    }
 }
 
 }  // namespace
@@ -63,76 +78,103 @@ Input::Found Input::next(std::optional<double> timeout_s) {
     }
 }
 
-/// Where time is limited, the first rank's time is that of all, which take the step that it got.
+/// The first rank's time is that of all, which take the step that it got. What it fails by, all do.
+Input::Found Input::next_of_all(double timeout_s) {
+    constexpr double word_limit_s = 30;
+    constexpr int tag = 0;
+    if (comm_.rank() == 0) {
+        Found found = Found::NotYet;
+        const auto tell = [&](const std::string& kind, const std::string& message) {
+            ByteWriter word;
+            word.put(found);
+            word.put_string(kind);
+            word.put_string(message);
+            for (int rank = 1; rank < comm_.size(); ++rank) {
+                comm_.send(word.view(), rank, tag);
+            }
+        };
+        try {
+            found = next(timeout_s);
+        } catch (const Error& error) {
+            tell(error.kind(), error.what());
+            throw;
+        }
+        tell("", "");
+        return found;
+    }
+    const auto bytes = comm_.recv(0, tag, Deadline(timeout_s + word_limit_s));
+    ByteReader word(bytes);
+    const auto found = word.get<Found>();
+    const std::string kind = word.get_string(), message = word.get_string();
+    if (!kind.empty()) {
+        throw_error(kind, message);
+    }
+    return found == Found::NotYet ? found : next({});
+}
+
 adios2::StepStatus Input::begin_step(float timeout_s) {
     if (step_) {
         throw InvalidArgument(Problem{"a step cannot begin now", "a step that is open", "none",
                                       "Call EndStep first"});
     }
-    Found found = Found::NotYet;
-    if (timeout_s < 0) {
-        found = next({});
-    } else {
-        if (comm_.rank() == 0) {
-            found = next(timeout_s);
-        }
-        ByteWriter told;
-        told.put(found);
-        const auto bytes = comm_.bcast(told.view(), 0);
-        found = ByteReader(bytes).get<Found>();
-        if (comm_.rank() != 0 && found != Found::NotYet) {
-            found = next({});
-        }
-    }
+    const Found found = timeout_s < 0 ? next({}) : next_of_all(timeout_s);
     if (found != Found::Step) {
         return found == Found::End ? adios2::StepStatus::EndOfStream : adios2::StepStatus::NotReady;
     }
     ++begun_;
-    define_variables();
-    define_attributes();
+    try {
+        define_all();
+    } catch (...) {
+        step_.reset();
+        throw;
+    }
     return adios2::StepStatus::OK;
 }
 
-void Input::define_variables() {
-    auto gone = std::exchange(variables_, {});
-    for (const std::string& name : step_->names()) {
-        const auto dataset = step_->dataset(name);
-        const adios2::Dims shape = dims_from(step_->shape(name));
-        gone.erase(name);
-        if (is_text(*dataset)) {
-            define_array<std::string>(io_, name, {});
-        } else if (dataset->dtype() == DType::Float16) {
-            define_array<float>(io_, name, shape);
-        } else {
-            dispatch(dataset->dtype(), [&]<class T>() {
-                if constexpr (!std::is_same_v<T, Half>) {
-                    define_array<T>(io_, name, shape);
-                }
-            });
+/// Variables and attributes.
+void Input::define_all() {
+    const auto before = std::exchange(datasets_, {});
+    AttributeTypes types;
+    Attributes all;
+    const auto take = [&](Attributes attributes, const std::string& prefix) {
+        for (const auto& [name, type] : take_types(attributes)) {
+            types.insert_or_assign(prefix + name, type);
         }
-        variables_.emplace(name, "");
-    }
-    for (const auto& [name, type] : gone) {
-        io_.RemoveVariable(name);
-    }
-}
-
-void Input::define_attributes() {
-    Attributes all = series_.attributes();
-    for (const auto& [name, value] : step_->attributes()) {
-        all.insert_or_assign(name, value);
-    }
-    for (const std::string& name : step_->names()) {
-        for (const auto& [attribute, value] : step_->dataset(name)->attributes()) {
-            if (attribute != text_mark) {
-                all.insert_or_assign(text(name, "/", attribute), value);
+        for (auto& [name, value] : attributes) {
+            if (name != text_mark && name != char_mark && name != name_mark) {
+                all.insert_or_assign(prefix + name, std::move(value));
             }
         }
+    };
+    take(series_.attributes(), "");
+    take(step_->attributes(), "");
+    for (const std::string& dataset : step_->names()) {
+        const auto found = step_->dataset(dataset);
+        const std::string marked = text_of(found->attributes(), name_mark);
+        const std::string name = marked.empty() ? dataset : marked;
+        define_variable(io_, name, *found, dims_from(step_->shape(dataset)));
+        take(found->attributes(), name + "/");
+        datasets_.emplace(name, dataset);
     }
+    for (const auto& [name, dataset] : before) {
+        if (!datasets_.contains(name)) {
+            io_.RemoveVariable(name);
+        }
+    }
+    define_attributes(std::move(all), types);
+}
+
+void Input::define_attributes(Attributes all, const AttributeTypes& types) {
+    const auto type_in = [](const AttributeTypes& of, const std::string& name) {
+        const auto found = of.find(name);
+        return found == of.end() ? "" : found->second;
+    };
     for (const auto& [name, value] : all) {
         const auto before = attributes_.find(name);
-        if (before == attributes_.end() || !say_the_same(before->second, value)) {
-            define(io_, name, value);
+        const std::string type = type_in(types, name);
+        if (before == attributes_.end() || !say_the_same(before->second, value) ||
+            type != type_in(types_, name)) {
+            define(io_, name, value, type);
         }
     }
     for (const auto& [name, value] : attributes_) {
@@ -141,14 +183,25 @@ void Input::define_attributes() {
         }
     }
     attributes_ = std::move(all);
+    types_ = types;
+}
+
+const std::string& Input::dataset_of(const std::string& variable) const {
+    const auto found = datasets_.find(variable);
+    if (found == datasets_.end()) {
+        throw InvalidArgument(Problem{"the step has no variable of this name", "'" + variable + "'",
+                                      "what InquireVariable finds in the step", ""});
+    }
+    return found->second;
 }
 
 void Input::get(const Part& part, void* data) const {
     const scan::SeriesStep& step = present();
-    const DType stored = step.dataset(part.name)->dtype();
+    const std::string& dataset = dataset_of(part.name);
+    const DType stored = step.dataset(dataset)->dtype();
     const Coordinates& extent = part.region.extent;
     const auto into = [&](void* bytes, DType dtype) {
-        step.read(part.name, part.region,
+        step.read(dataset, part.region,
                   {static_cast<std::byte*>(bytes), dtype, extent,
                    contiguous_strides(extent, size_of(dtype))});
     };
@@ -167,13 +220,16 @@ void Input::get(const Part& part, void* data) const {
 }
 
 std::string Input::get_text(const std::string& name) const {
-    const compute::Array bytes = present().read(name);
+    const compute::Array bytes = present().read(dataset_of(name));
     const auto* const begin = static_cast<const char*>(static_cast<const void*>(bytes.view().data));
     return {begin, static_cast<std::size_t>(bytes.view().size())};
 }
 
 void Input::end_step() {
-    present();
+    if (!step_) {
+        throw InvalidArgument(
+            Problem{"no step can end now", "none is open", "one", "Call BeginStep first"});
+    }
     step_.reset();
 }
 

@@ -10,6 +10,7 @@
 #include <adios2/common/Selection.h>
 #include <adios2/cxx/IO.h>
 
+#include "attributes.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/scan/series.hpp"
@@ -43,25 +44,28 @@ class Input {
     void close();
 
   private:
-    enum class Found { Step, End, NotYet };
+    enum class Found : std::uint8_t { Step, End, NotYet };
+    Found next_of_all(double timeout_s);
     Found next(std::optional<double> timeout_s);
     const scan::SeriesStep& present() const;
-    void define_variables();
-    void define_attributes();
+    const std::string& dataset_of(const std::string& variable) const;
+    void define_all();
+    void define_attributes(Attributes all, const AttributeTypes& types);
 
     adios2::IO io_;
     mpi::Comm comm_;
     scan::Series series_;
     std::optional<scan::SeriesStep> step_;
-    std::map<std::string, std::string> variables_;  ///< types of those that came from here
-    Attributes attributes_;                         ///< that came from here, by whole names
-    std::uint64_t begun_ = 0;                       ///< steps
+    std::map<std::string, std::string> datasets_;  ///< of the step, by the names of variables
+    Attributes attributes_;                        ///< that came from here, by whole names
+    AttributeTypes types_;                         ///< of these
+    std::uint64_t begun_ = 0;                      ///< steps
 };
 
 template <class T>
 Part Input::selected(const adios2::Variable<T>& variable, const adios2::core::Selection& by) const {
     const Coordinates shape = coordinates_from(variable.Shape());
-    Part part{variable.Name(), dtype_of<T>(), whole(shape), shape, false};
+    Part part{variable.Name(), dtype_of<T>(), whole(shape), shape, false, false};
     if (by.HasBlockSelection() || by.HasMemorySelection()) {
         throw InvalidArgument(Problem{text("this selection of '", part.name, "' is not read"),
                                       by.HasBlockSelection() ? "a block" : "a part of the memory",

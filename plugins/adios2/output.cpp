@@ -5,6 +5,7 @@
 
 #include "attributes.hpp"
 #include "fluvial/base/error.hpp"
+#include "marks.hpp"
 
 namespace fluvial::adios2_engine {
 namespace {
@@ -40,23 +41,58 @@ void Output::begin_step() {
     in_step_ = true;
 }
 
+/// Names of datasets have no "/" in front, as those of openPMD in ADIOS2 have.
+std::string Output::dataset_of(const std::string& variable) {
+    const std::size_t begin = variable.find_first_not_of('/');
+    std::string name = begin == std::string::npos ? variable : variable.substr(begin);
+    const auto [known, is_new] = variables_.emplace(name, variable);
+    if (!is_new && known->second != variable) {
+        throw InvalidArgument(Problem{text("two variables would be the dataset '", name, "'"),
+                                      "'" + variable + "' and '" + known->second + "'",
+                                      "names that differ in more than a '/' in front", ""});
+    }
+    return name;
+}
+
 /// Beside those that the series has.
 Attributes Output::attributes_of_no_variable() {
     const auto variables = io_.AvailableVariables(true);
-    Attributes all = attributes_of(io_);
-    std::erase_if(all, [&](const auto& attribute) {
+    IoAttributes all = attributes_of(io_);
+    std::erase_if(all.values, [&](const auto& attribute) {
         const auto& [name, value] = attribute;
         return variables.contains(owner_of(name)) || (of_series_ && has(*of_series_, name, value));
     });
-    return all;
+    mark_types(all.values, all.types, "");
+    return all.values;
 }
 
+/// Of those that were put in this step.
 Output::ByVariable Output::attributes_of_variables() {
     ByVariable all;
-    for (auto& [name, value] : attributes_of(io_)) {
-        const std::string owner = owner_of(name);
-        if (arrays_.contains(owner) || kept_.contains(owner)) {
-            all[owner].emplace(name.substr(owner.size() + 1), value);
+    for (const auto& [name, part] : arrays_) {
+        all[name];
+    }
+    for (const auto& [name, kept] : kept_) {
+        all[name];
+    }
+    const IoAttributes known = attributes_of(io_);
+    for (const auto& [name, value] : known.values) {
+        if (const auto owner = all.find(owner_of(name)); owner != all.end()) {
+            owner->second.emplace(name.substr(owner->first.size() + 1), value);
+        }
+    }
+    for (auto& [name, attributes] : all) {
+        mark_types(attributes, known.types, name + "/");
+        if (name.starts_with('/')) {
+            attributes.insert_or_assign(name_mark, name);
+        }
+        const auto kept = kept_.find(name);
+        if (kept != kept_.end() && kept->second.is_text) {
+            attributes.insert_or_assign(text_mark, std::string("utf-8"));
+        }
+        const auto array = arrays_.find(name);
+        if (array == arrays_.end() ? kept->second.part.is_char : array->second.is_char) {
+            attributes.insert_or_assign(char_mark, std::string("char"));
         }
     }
     return all;
@@ -83,28 +119,29 @@ void Output::put(const Part& part, const void* data) {
         in_step_ = true;
         return;
     }
-    open_step().put(part.name, ArrayView(data, part.dtype, part.region.extent), part.region.offset,
-                    part.shape);
+    open_step().put(dataset_of(part.name), ArrayView(data, part.dtype, part.region.extent),
+                    part.region.offset, part.shape);
     arrays_.insert_or_assign(part.name, part);
 }
 
 void Output::put_text(const std::string& name, std::string value) {
     const auto length = static_cast<Index>(value.size());
-    const Part part{name, DType::UInt8, {{0}, {length}}, {length}, true};
+    const Part part{name, DType::UInt8, {{0}, {length}}, {length}, true, false};
     kept_.insert_or_assign(name, Kept{part, std::move(value), true});
     in_step_ = true;
 }
 
 void Output::perform_puts() {
-    const auto puts = std::exchange(later_, {});
-    for (const auto& [part, data] : puts) {
-        put(part, data);
+    // Those that fail stay, as do those behind them: a step that timed out can end again.
+    while (!later_.empty()) {
+        put(later_.front().first, later_.front().second);
+        later_.pop_front();
     }
 }
 
 /// A step that the queue's policy has discarded takes nothing.
 bool Output::is_new(const std::string& name, const Attributes& attributes) {
-    Attributes& said = said_[name];
+    Attributes& said = said_[name];  // nothing at first, which is not said
     if (!step_->accepted() || say_the_same(said, attributes)) {
         return false;
     }
@@ -113,34 +150,27 @@ bool Output::is_new(const std::string& name, const Attributes& attributes) {
 }
 
 void Output::put_kept(const ByVariable& attributes) {
-    for (const auto& [name, kept] : kept_) {
-        Attributes said;
-        if (const auto found = attributes.find(name); found != attributes.end()) {
-            said = found->second;
-        }
-        if (kept.is_text) {
-            said.emplace(text_mark, std::string("utf-8"));
-        }
+    for (const auto& [name, kept] : std::exchange(kept_, {})) {
+        const Attributes& said = attributes.at(name);
+        const std::string dataset = dataset_of(name);
         if (comm_.rank() == 0) {
-            step_->put(name, ArrayView(kept.bytes.data(), kept.part.dtype, kept.part.region.extent),
-                       kept.part.region.offset, kept.part.shape,
-                       is_new(name, said) ? said : Attributes());
+            step_->put(
+                dataset, ArrayView(kept.bytes.data(), kept.part.dtype, kept.part.region.extent),
+                kept.part.region.offset, kept.part.shape, is_new(name, said) ? said : Attributes());
         }
     }
 }
 
 /// By a put of no elements each.
 void Output::say_of_arrays(const ByVariable& attributes) {
-    for (const auto& [name, said] : attributes) {
-        const auto array = arrays_.find(name);
-        if (array == arrays_.end() || !is_new(name, said)) {
-            continue;
+    for (const auto& [name, part] : std::exchange(arrays_, {})) {
+        const Attributes& said = attributes.at(name);
+        if (is_new(name, said)) {
+            Coordinates none = part.region.extent;
+            none[0] = 0;
+            step_->put(dataset_of(name), ArrayView(nullptr, part.dtype, none), part.region.offset,
+                       part.shape, said);
         }
-        const Part& part = array->second;
-        Coordinates none = part.region.extent;
-        none[0] = 0;
-        step_->put(name, ArrayView(nullptr, part.dtype, none), part.region.offset, part.shape,
-                   said);
     }
 }
 
@@ -179,17 +209,18 @@ void Output::forget_step() {
 }
 
 /// Attributes of no variable that were defined behind the begin of the last step.
-void Output::warn_of_unsaid() {
+std::string Output::names_unsaid() {
     std::string names;
-    for (const auto& [name, value] : attributes_of_no_variable()) {
-        if (ended_ > 0 && !has(of_step_, name, value)) {
-            names += (names.empty() ? "'" : ", '") + name + "'";
+    try {
+        for (const auto& [name, value] : attributes_of_no_variable()) {
+            if (ended_ > 0 && name != types_mark && !has(of_step_, name, value)) {
+                names += (names.empty() ? "'" : ", '") + name + "'";
+            }
         }
+    } catch (const InvalidArgument& error) {  // of a type that no step could have had
+        return text("(", error.what(), ")");
     }
-    if (!names.empty() && comm_.rank() == 0) {
-        std::cerr << "fluvial: no step has the attributes " << names
-                  << ", which were defined after the last one had begun\n";
-    }
+    return names;
 }
 
 void Output::close() {
@@ -197,8 +228,12 @@ void Output::close() {
         in_step_ = true;
         end_step();
     }
-    warn_of_unsaid();
+    const std::string unsaid = names_unsaid();
     series_.close();
+    if (!unsaid.empty() && comm_.rank() == 0) {
+        std::cerr << "fluvial: no step has the attributes " << unsaid
+                  << ", which were defined after the last one had begun\n";
+    }
     comm_.close();
 }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <adios2/cxx/IO.h>
 
@@ -18,9 +18,6 @@
 #include "part.hpp"
 
 namespace fluvial::adios2_engine {
-
-/// What marks a dataset of bytes as a text, and says in what form.
-constexpr const char* text_mark = "adios2_string";
 
 /// The series' step begins with the first put of an array, or at EndStep, so that attributes of no
 /// variable that are defined before that are in it; of those that come later, the next step has
@@ -54,26 +51,29 @@ class Output {
     using ByVariable = std::map<std::string, Attributes>;
 
     stage::SeriesWriteStep& open_step();
+    /// Throws InvalidArgument where another variable has the same one.
+    std::string dataset_of(const std::string& variable);
     Attributes attributes_of_no_variable();
     ByVariable attributes_of_variables();
     void put_kept(const ByVariable& attributes);
     void say_of_arrays(const ByVariable& attributes);
     bool is_new(const std::string& name, const Attributes& attributes);
     void forget_step();
-    void warn_of_unsaid();
+    std::string names_unsaid();
 
     adios2::IO io_;
     mpi::Comm comm_;
     stage::SeriesWriter series_;
     std::optional<stage::SeriesWriteStep> step_;
-    std::vector<std::pair<Part, const void*>> later_;
-    std::map<std::string, Part> arrays_;   ///< put in this step, the last part of each
-    std::map<std::string, Kept> kept_;     ///< of this step
-    ByVariable said_;                      ///< so far, of variables
-    std::optional<Attributes> of_series_;  ///< once they are said
-    Attributes of_step_;                   ///< the last: of no variable, beside those of the series
-    std::uint64_t ended_ = 0;              ///< steps
-    bool in_step_ = false;                 ///< between BeginStep and EndStep
+    std::deque<std::pair<Part, const void*>> later_;
+    std::map<std::string, std::string> variables_;  ///< by the names of their datasets
+    std::map<std::string, Part> arrays_;            ///< put in this step, the last part of each
+    std::map<std::string, Kept> kept_;              ///< of this step
+    ByVariable said_;                               ///< so far, of variables
+    std::optional<Attributes> of_series_;           ///< once they are said
+    Attributes of_step_;       ///< the last: of no variable, beside those of the series
+    std::uint64_t ended_ = 0;  ///< steps
+    bool in_step_ = false;     ///< between BeginStep and EndStep
 };
 
 }  // namespace fluvial::adios2_engine

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include <adios2/cxx/Variable.h>
 
@@ -19,6 +20,7 @@ struct Part {
     Region region;
     Coordinates shape;
     bool of_first_rank = false;  ///< a value that is one for all ranks
+    bool is_char = false;
 };
 
 inline Coordinates coordinates_from(const adios2::Dims& dims) {
@@ -54,7 +56,7 @@ void check_selection(const adios2::Variable<T>& variable, const Region& region) 
 /// a global one.
 template <class T>
 Part part_of(const adios2::Variable<T>& variable, int rank, int ranks) {
-    Part part{variable.Name(), dtype_of<T>(), {}, {}, false};
+    Part part{variable.Name(), dtype_of<T>(), {}, {}, false, std::is_same_v<T, char>};
     switch (variable.ShapeID()) {
         case adios2::ShapeID::GlobalValue:
             part.of_first_rank = true;

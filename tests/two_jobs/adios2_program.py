@@ -36,16 +36,18 @@ def write_all(series, parameters):
     """Write arrays of all types, a value, a text and attributes that change, in three steps."""
     io = io_of(series, parameters)
     io.define_attribute("title", "all types")
+    io.define_attribute("small", np.array([3, 4], "i2"))
     with adios2.Stream(io, series, "w") as out:
         for number, _ in enumerate(out.steps(3)):
             for place, name in enumerate(TYPES):
                 array = (np.arange(6) * (place + 1) + number).astype(name).reshape(2, 3)
                 out.write(name, array, shape=[2, 3], start=[0, 0], count=[2, 3])
+            out.write("/data/0/E", array, shape=[2, 3], start=[0, 0], count=[2, 3])
             out.write("count", 2**60 + number)
             out.write("ratio", 0.5 + number)
             out.write("name", "step " + "x" * number)
             if number == 0:
-                out.write_attribute("unitSI", 1e-3, "f8")
+                out.write_attribute("unitSI", np.array([0.5, 0.25], "f4"), "f8")
                 out.write_attribute("unit", "K", "count")
                 out.write_attribute("of", "a text", "name")
             if number == 1:
@@ -82,13 +84,14 @@ def read_all(series, parameters):
                     variables[name] = plain(value)
                 else:
                     variables[name] = plain(source.read(name))
-            attributes = {}
-            for name in source.available_attributes():
+            attributes, types = {}, {}
+            for name, said in source.available_attributes().items():
                 value = source.read_attribute(name)
+                types[name] = said["Type"]
                 attributes[name] = (
                     value if isinstance(value, str | list) else np.asarray(value).tolist()
                 )
-            found.append([source.current_step(), variables, attributes])
+            found.append([source.current_step(), variables, attributes, types])
     print(json.dumps(found))
 
 
@@ -149,6 +152,28 @@ def read_rows(series, parameters):
             found.append([comm.allreduce(float(sum(mine))), int(source.read("one"))])
     if comm.rank == 0:
         print(json.dumps(found))
+
+
+def write_impatiently(series, parameters):
+    """Write steps into a full queue, each ended again and again until there is room."""
+    io = io_of(series, parameters)
+    engine = io.open(series, adios2.bindings.Mode.Write)
+    x = io.define_variable("x", np.ones(4), [4], [0], [4])
+    late = 0
+    for number in range(6):
+        engine.begin_step()
+        array = np.full(4, float(number))
+        engine.put(x, array, adios2.bindings.Mode.Deferred)
+        while True:
+            try:
+                engine.end_step()
+                break
+            except RuntimeError as error:
+                assert "stayed full for step_timeout=0.3 s" in str(error), error
+                late += 1
+    io.define_attribute("never", np.array([1j]))  # of a type that no series has
+    engine.close()
+    print(json.dumps(late))
 
 
 def write_slowly(series, parameters):

@@ -75,31 +75,37 @@ def test_it_writes_and_fluvial_reads(begin, tmp_path):
                 found = step[name].read()
                 np.testing.assert_array_equal(found, array_of(name, number, place))
                 assert found.dtype == np.dtype(name)
+            np.testing.assert_array_equal(step["data/0/E"].read(), array_of("c16", number, 11))
             assert step["count"].read()[()] == 2**60 + number
             assert step["ratio"].read()[()] == 0.5 + number
             assert bytes(step["name"].read()).decode() == "step " + "x" * number
             attributes.append([dict(step.attrs), dict(step["f8"].attrs), dict(step["count"].attrs)])
         assert series.attrs["title"] == "all types"
-    unit, axes = {"unitSI": 1e-3}, {"unitSI": 1e-3, "axes": ["y", "x"]}
+    unit = {"unitSI": [0.5, 0.25], "adios2_types": "float\tunitSI\n"}
+    axes = unit | {"axes": ["y", "x"]}
+    late = {"late": [1, 2, 3], "adios2_types": "int32_t\tlate\n"}
     assert attributes[0] == [{}, unit, {"unit": "K"}]
     assert attributes[1] == [{}, axes, {"unit": "K"}]
-    assert attributes[2] == [{"late": [1, 2, 3]}, axes, {"unit": "K"}]
+    assert attributes[2] == [late, axes, {"unit": "K"}]
     assert "no step has the attributes 'lost'" in writing.communicate(timeout=30)[1]
 
 
 def test_it_writes_and_it_reads(begin):
     begin("write_all", "all", "queue_steps=3")
     steps = printed(begin("read_all", "all"))
-    assert [number for number, _, _ in steps] == [0, 1, 2]
-    for number, variables, attributes in steps:
+    assert [number for number, *_ in steps] == [0, 1, 2]
+    for number, variables, attributes, types in steps:
         for place, name in enumerate(TYPES[:10]):
             array = array_of(name, number, place)
             assert variables[name] == [str(array.dtype), [2, 3], array.ravel().tolist()]
         assert variables["c16"][2][::2] == array_of("f8", number, 11).ravel().tolist()
         assert variables["count"] == ["int64", [], [2**60 + number]]
         assert variables["name"] == "step " + "x" * number
-        assert attributes["f8/unitSI"] == 1e-3
+        assert variables["/data/0/E"] == variables["c16"]
+        assert attributes["f8/unitSI"] == [0.5, 0.25]
         assert attributes["title"] == "all types"
+        assert (types["f8/unitSI"], types["small"]) == ("float", "int16_t")
+        assert not [name for name in attributes if "adios2_" in name]
         assert attributes.get("late") == ([1, 2, 3] if number == 2 else None)
 
 
@@ -117,7 +123,7 @@ def test_fluvial_writes_and_it_reads(begin, tmp_path):
                 if number == 1:
                     step.put("now", np.zeros((2, 3), "u1"), attrs={"none": [0.5]})
     steps = printed(reading)
-    for number, variables, attributes in steps:
+    for number, variables, attributes, _ in steps:
         assert variables["x"] == ["float64", [4 + number], list(np.arange(4.0 + number))]
         assert variables["half"] == ["float32", [2, 2], [0.5 + number] * 4]
         assert variables["scalar"] == ["float64", [], [number]]
@@ -125,6 +131,20 @@ def test_fluvial_writes_and_it_reads(begin, tmp_path):
         assert ("now" in variables, "now/none" in attributes) == (number == 1, number == 1)
         assert (attributes["of"], attributes["even"]) == (5, number % 2 == 0)
     assert len(steps) == 3
+
+
+def test_a_step_that_found_no_room_ends_again(begin, tmp_path):
+    """With all that was put; and what cannot be said after the last step does not harm."""
+    writing = begin("write_impatiently", "full", "queue_steps=1", "step_timeout=0.3")
+    with fl.open("full", directory=tmp_path) as series:
+        found = []
+        for step in series:
+            found.append(step["x"].read().tolist())
+            time.sleep(0.8)
+    assert found == [[float(number)] * 4 for number in range(6)]
+    out, errors = writing.communicate(timeout=30)
+    assert json.loads(out) > 0
+    assert "no step has the attributes (the attribute 'never' cannot be" in errors
 
 
 def test_a_selection_is_of_its_step(begin, tmp_path):
@@ -163,7 +183,7 @@ def test_files_by_a_name_alone(begin, tmp_path, name):
             assert step["T"].attrs["units"] == "K"
         assert len(series) == 3
     steps = printed(begin("read_all", "plate", f"Series={tmp_path / name}"))
-    for number, variables, attributes in steps:
+    for number, variables, attributes, _ in steps:
         assert variables["T"] == ["float64", [6], list(np.arange(6.0) + number)]
         assert variables["n"] == ["int64", [], [number]]
         assert (attributes["title"], attributes["T/units"]) == ("a plate", "K")
