@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -16,6 +17,8 @@ from harness import wait_until
 import fluvial as fl
 
 PROGRAM = """
+import faulthandler
+faulthandler.dump_traceback_later(45, exit=True)
 import os, pathlib, signal, sys, threading, time
 import fluvial as fl
 
@@ -30,8 +33,11 @@ def interrupt(begun):
     while not begun.exists():
         time.sleep(0.01)
     times.append(time.monotonic())
-    os.kill(os.getpid(), signal.SIGINT)
+    while not over.is_set():  # Python drops one that comes while it finalizes an object
+        os.kill(os.getpid(), signal.SIGINT)
+        over.wait(15)
 
+over = threading.Event()
 workers, where, begun, times = int(sys.argv[1]) or None, sys.argv[2], pathlib.Path(sys.argv[3]), []
 try:
     with fl.Pool(workers) as whole:
@@ -48,9 +54,10 @@ try:
             elif where == "map":
                 list(pool.map(time.sleep, [0.2] * 1000))
 except KeyboardInterrupt:
+    over.set()
     took = time.monotonic() - times[0]
     cancelled = sum(future.cancelled() for future in futures)
-    print(cancelled >= 900, all(future.done() for future in futures), took < 20)
+    print(cancelled >= 900, all(future.done() for future in futures), took < 30)
 """
 
 
@@ -105,6 +112,22 @@ def test_ctrl_c_ends_the_wait_for_an_initializer(tmp_path):
     environment = Launcher.detect().environment()
     ran = subprocess.run(words, env=environment, timeout=60, capture_output=True, text=True)
     assert ran.stdout.strip() == "True", ran.stderr
+
+
+def test_a_lock_that_ctrl_c_has_left_taken_does_not_keep_a_pool_from_ending():
+    """As Ctrl-C leaves it that comes when Python has just taken a future's lock."""
+    with fl.Pool() as pool:
+        futures = [pool.submit(time.sleep, 0.01) for _ in range(20)]
+        for future in futures:
+            future.result()
+        holder = threading.Thread(target=futures[-1]._condition.acquire)
+        holder.start()
+        holder.join()
+        asked = []
+        asking = threading.Thread(target=lambda: asked.append(futures[-1].done()), daemon=True)
+        asking.start()
+        asking.join(20)
+        assert asked == [True]
 
 
 @pytest.mark.parametrize("workers", [None, 2], ids=["own process", "two ranks"])

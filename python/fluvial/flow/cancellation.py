@@ -38,7 +38,8 @@ def cancel_together(futures: Iterable[AnyFuture], *, running: bool = False) -> N
     cancelled = [future for (future, _), answer in zip(asked, answers, strict=True) if answer]
     for future in cancelled:
         future.become_cancelled()
-    concurrent.futures.wait(cancelled)  # for the thread that the core has told, too
+    # For the thread that the core has told, too; of those that are done no lock is taken.
+    concurrent.futures.wait([future for future in cancelled if not future.done()])
 
 
 def _cancelled(core: TaskCore, tasks: list[TaskState], running: bool) -> list[bool]:

@@ -19,6 +19,8 @@ from .tasks import RemoteTraceback
 R = TypeVar("R")
 _ENDING = threading.Lock()
 """Of the moment in which a future learns how its task has ended; another thread may know, too."""
+_DONE = frozenset({"CANCELLED", "CANCELLED_AND_NOTIFIED", "FINISHED"})
+"""The states of `concurrent.futures` of a future that is done."""
 _CANCELLED = "TaskCancelled"
 """What the core calls the failure of a task that was cancelled."""
 
@@ -110,6 +112,14 @@ class Future(concurrent.futures.Future[R]):
         with _ENDING:
             ended, self._has_ended = self._has_ended, True
         return not ended and not self.done()
+
+    def done(self) -> bool:
+        """Tell whether it has a result or an error, or was cancelled.
+
+        Without the future's lock: Ctrl-C in the moment in which Python takes that (its Condition is
+        no part of the interpreter) leaves it taken for ever, and who serves the pool asks this.
+        """
+        return self._state in _DONE
 
     def running(self) -> bool:
         """Tell whether its ranks have it."""
