@@ -10,6 +10,7 @@ prints as JSON.
 """
 
 import json
+import pathlib
 import sys
 import time
 
@@ -152,6 +153,30 @@ def read_rows(series, parameters):
             found.append([comm.allreduce(float(sum(mine))), int(source.read("one"))])
     if comm.rank == 0:
         print(json.dumps(found))
+
+
+def poll_together(series, parameters):
+    """Poll on all ranks until an error comes; each writes how often it was OK, and the error."""
+    from mpi4py import MPI
+
+    rank = MPI.COMM_WORLD.rank
+    where = pathlib.Path(parameters["directory"])
+    io = io_of(series, parameters)
+    engine = io.open(series, adios2.bindings.Mode.Read)
+    found = []
+    try:
+        while True:
+            # Ranks may wait for different times: that of the first counts.
+            status = engine.begin_step(adios2.bindings.StepMode.Read, 0.1 * rank)
+            found.append(str(status).rsplit(".", 1)[-1])
+            if found[-1] == "OK":
+                engine.end_step()
+            (where / f"seen-{rank}").write_text(str(found.count("OK")))
+    except RuntimeError as error:
+        report = where / f".told-{rank}"
+        report.write_text(json.dumps([found, str(error)]))
+        report.rename(where / f"told-{rank}")
+    MPI.COMM_WORLD.Barrier()
 
 
 def write_impatiently(series, parameters):

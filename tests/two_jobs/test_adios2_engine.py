@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from harness import wait_until
 from harness.adios2_engine import build, environment
 from harness.page import Page
 
@@ -219,6 +220,25 @@ def test_a_writer_that_dies_is_an_error_of_its_reader(begin, how):
     assert reading.returncode == 1
     assert (" died after finishing " if how == signal.SIGKILL else "no heartbeat") in errors, errors
     writing.kill()
+
+
+def test_all_ranks_that_poll_hear_of_a_writer_that_dies(begin, launcher, env, tmp_path):
+    writing = begin("write_slowly", "slow")
+    where = [f"directory={tmp_path}", "Communicator=world"]
+    words = [sys.executable, str(PROGRAM), "poll_together", "slow", *where]
+    with launcher.start(3, words, timeout=60, env=env) as reader:
+        for rank in range(3):
+            seen = tmp_path / f"seen-{rank}"
+            wait_until(
+                lambda seen=seen: seen.exists() and int(seen.read_text() or 0) >= 2, timeout=30
+            )
+        writing.kill()
+        assert reader.wait() == 0
+    told = [json.loads((tmp_path / f"told-{rank}").read_text()) for rank in range(3)]
+    assert told[0][0] == told[1][0] == told[2][0]
+    assert set(told[0][0]) == {"OK", "NotReady"}
+    for _, error in told:
+        assert "died after finishing" in error
 
 
 def test_what_is_refused(begin):
