@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import typer
 from rich.table import Table
 
 from bench import native, peers
-from bench.child import ChildError
 from bench.machine import two_sides
 from bench.options import BUILD, Json, Output, Quick, Runs, fluvial_path, header
 from bench.record import Metric, Record, Sample, append_lines, best_of, compare
-from bench.stage.pair import Contestant, Pair, run_again_once
+from bench.stage.pair import Contestant, Pair, step_times_in_turns
 from bench.table import spread, wide_console
 
 FLUVIAL, SINGLY = "Fluvial", "Fluvial, one by one"
@@ -52,23 +50,18 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
         for name, preload in ((SST_ON, "ON"), (SST_OFF, "OFF")):
             settings = {"preload": preload}
             contestants.append(Contestant(name, "bench.datasets.with_sst", settings, sst.python))
-    figures: dict[tuple[int, str], list[float]] = {}
     folder = Path(tempfile.mkdtemp(prefix="fluvial-bench-"))
     library = native.build(BUILD / "bench")
     pairs = [Pair(c, two_sides(), folder, library, _QUEUE_STEPS) for c in contestants]
     try:
-        for _ in range(runs or (2 if quick else 5)):
-            for count in _COUNTS:
-                for pair in pairs:
-                    least, seconds = (8, 0.1) if quick else (16, 0.5)
-                    attempt = partial(pair.run, 8 * count, 0.0, seconds, least, _LIMIT_S)
-                    try:
-                        run = run_again_once(pair, attempt)
-                    except ChildError as error:
-                        console.print(f"{pair.contestant.name} failed: {error}", style="yellow")
-                        continue
-                    key = count, pair.contestant.name
-                    figures.setdefault(key, []).append(1e6 / run.steps_per_s)
+        figures = step_times_in_turns(
+            pairs,
+            {count: 8 * count for count in _COUNTS},
+            runs or (2 if quick else 5),
+            quick=quick,
+            limit_s=_LIMIT_S,
+            say=lambda what: console.print(what, style="yellow"),
+        )
     finally:
         for pair in pairs:
             pair.close()

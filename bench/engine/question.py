@@ -6,18 +6,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import typer
 from rich.table import Table
 
 from bench import native, peers
-from bench.child import ChildError
 from bench.machine import two_sides
 from bench.options import BUILD, SITE, Json, Output, Quick, Runs, header
 from bench.record import Metric, Record, Sample, append_lines, best_of, compare
-from bench.stage.pair import Contestant, Pair, run_again_once
+from bench.stage.pair import Contestant, Pair, step_times_in_turns
 from bench.table import spread, wide_console
 
 FLUVIAL, SST_ON, SST_OFF = "Fluvial's engine", "SST preload on", "SST preload off"
@@ -44,23 +42,18 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
             for name, preload in ((SST_ON, "ON"), (SST_OFF, "OFF"))
         ),
     ]
-    figures: dict[tuple[str, str], list[float]] = {}
     folder = Path(tempfile.mkdtemp(prefix="fluvial-bench-"))
     library = native.build(BUILD / "bench")
     pairs = [Pair(c, two_sides(), folder, library, _QUEUE_STEPS) for c in contestants]
-    least, seconds = (8, 0.1) if quick else (16, 0.5)
     try:
-        for _ in range(runs or (2 if quick else 5)):
-            for size, bytes_ in _SIZES.items():
-                for pair in pairs:
-                    attempt = partial(pair.run, bytes_, 0.0, seconds, least, _LIMIT_S)
-                    try:
-                        run = run_again_once(pair, attempt)
-                    except ChildError as error:
-                        console.print(f"{pair.contestant.name} failed: {error}", style="yellow")
-                        continue
-                    key = size, pair.contestant.name
-                    figures.setdefault(key, []).append(1e6 / run.steps_per_s)
+        figures = step_times_in_turns(
+            pairs,
+            _SIZES,
+            runs or (2 if quick else 5),
+            quick=quick,
+            limit_s=_LIMIT_S,
+            say=lambda what: console.print(what, style="yellow"),
+        )
     finally:
         for pair in pairs:
             pair.close()

@@ -10,14 +10,16 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.child import Child, ChildError, gather
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_TIMEOUT_S = 30.0
 _streams = itertools.count()
+Case = TypeVar("Case")
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,35 @@ def proportional_set_size(pid: int) -> int:
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def step_times_in_turns(
+    pairs: Sequence[Pair],
+    sizes: Mapping[Case, int],
+    rounds: int,
+    *,
+    quick: bool,
+    limit_s: float,
+    say: Callable[[str], None],
+) -> dict[tuple[Case, str], list[float]]:
+    """Return the time of a step in us, by case and contestant, one of each round that went well.
+
+    `sizes` are the bytes of a step in each case; `say` is told what failed.
+    """
+    least, seconds = (8, 0.1) if quick else (16, 0.5)
+    figures: dict[tuple[Case, str], list[float]] = {}
+    for _ in range(rounds):
+        for case, bytes_ in sizes.items():
+            for pair in pairs:
+                name = pair.contestant.name
+                attempt = partial(pair.run, bytes_, 0.0, seconds, least, limit_s)
+                try:
+                    run = run_again_once(pair, attempt)
+                except ChildError as error:
+                    say(f"{name} failed: {error}")
+                    continue
+                figures.setdefault((case, name), []).append(1e6 / run.steps_per_s)
+    return figures
 
 
 def run_again_once(pair: Pair, attempt: Callable[[], Run]) -> Run:
