@@ -67,3 +67,15 @@ if(FLUVIAL_MPI AND NOT FLUVIAL_LIBFABRIC STREQUAL "OFF")
                             "(Debian: libfabric-dev), or set FLUVIAL_LIBFABRIC=AUTO or OFF")
     endif()
 endif()
+
+# Headers alone, of which only options of job scripts have need.
+set(FLUVIAL_WITH_TOML OFF)
+if(FLUVIAL_MPI AND NOT FLUVIAL_TOML STREQUAL "OFF")
+    find_path(FLUVIAL_TOML_INCLUDE toml++/toml.h)
+    if(FLUVIAL_TOML_INCLUDE)
+        set(FLUVIAL_WITH_TOML ON)
+    elseif(NOT FLUVIAL_TOML STREQUAL "AUTO")
+        message(FATAL_ERROR "FLUVIAL_TOML=${FLUVIAL_TOML}: toml++ is not here; install it (Debian: libtomlplusplus-dev), "
+                            "or set FLUVIAL_TOML=AUTO or OFF")
+    endif()
+endif()

@@ -76,7 +76,6 @@ set(fluvial_public_headers
     route/sinks.hpp
     route/topology.hpp
     scan/decoding.hpp
-    scan/named_options.hpp
     scan/request.hpp
     scan/scan.hpp
     scan/series.hpp
@@ -84,9 +83,12 @@ set(fluvial_public_headers
     scan/stored_steps.hpp
     scan/variable.hpp
     stage/file_writer.hpp
+    stage/job_options.hpp
+    stage/named_options.hpp
     stage/options.hpp
     stage/reader.hpp
     stage/reduce.hpp
+    stage/series_options.hpp
     stage/series_writer.hpp
     stage/share.hpp
     stage/writer.hpp

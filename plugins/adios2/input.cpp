@@ -52,7 +52,7 @@ Input::Input(adios2::IO io, const Parameters& parameters, mpi::Comm comm)
     : io_(io),
       comm_(std::move(comm)),
       series_(parameters.series, comm_,
-              scan::reader_options(parameters.options, scan::OtherEnd::Ignored)) {}
+              stage::reader_options(parameters.options, stage::OtherEnd::Ignored)) {}
 
 Input::~Input() {
     comm_.abandon();

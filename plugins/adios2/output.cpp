@@ -27,7 +27,7 @@ Output::Output(adios2::IO io, const Parameters& parameters, mpi::Comm comm)
     : io_(io),
       comm_(std::move(comm)),
       series_(parameters.series, comm_,
-              scan::writer_options(parameters.options, scan::OtherEnd::Ignored)) {}
+              stage::writer_options(parameters.options, stage::OtherEnd::Ignored)) {}
 
 Output::~Output() {
     comm_.abandon();

@@ -6,14 +6,14 @@
 
 #include <adios2/common/ADIOSTypes.h>
 
-#include "fluvial/scan/named_options.hpp"
+#include "fluvial/stage/named_options.hpp"
 
 namespace fluvial::adios2_engine {
 
 struct Parameters {
-    std::string series;          ///< its name: `Series`, or else `PluginName`
-    bool world = false;          ///< `Communicator` is "world", not "self"
-    scan::NamedOptions options;  ///< all others: those of a series, of either end
+    std::string series;           ///< its name: `Series`, or else `PluginName`
+    bool world = false;           ///< `Communicator` is "world", not "self"
+    stage::NamedOptions options;  ///< all others: those of a series, of either end
 };
 
 /// Throws InvalidArgument where `Communicator` is something else.

@@ -7,7 +7,6 @@
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/scan/decoding.hpp"
-#include "fluvial/scan/named_options.hpp"
 #include "fluvial/scan/request.hpp"
 #include "fluvial/scan/scan.hpp"
 #include "fluvial/scan/series.hpp"

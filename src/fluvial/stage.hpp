@@ -9,6 +9,8 @@
 #include "fluvial/distribute.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/environment.hpp"
+#include "fluvial/stage/job_options.hpp"
+#include "fluvial/stage/named_options.hpp"
 #include "fluvial/stage/options.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Examples of writers and readers in C and C++: streams, openPMD, netCDF and Zarr."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
                 rows = 300.0 + index + np.arange(120)[:, None]
                 np.testing.assert_array_equal(step["meshes/T"].read(), np.tile(rows, 64))
             assert (index, job.wait()) == (9, 0)
+    check_job_script(programs / "writer", launcher, tmp_path)
     check = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
     with h5py.File(tmp_path / "packed.h5") as file:
         field = file["data/9/meshes/T"]
@@ -47,6 +49,18 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
         assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", path)
     for name in ("climate.nc", "climate.nc4"):
         check_climate(programs / "climate", launcher, tmp_path / name)
+
+
+def check_job_script(writer, launcher, folder):
+    """The program writes "plate", which is a file when its job script says so."""
+    path = folder / "by_script.h5"
+    job = folder / "job.toml"
+    job.write_text(f'[series.plate]\nengine = "hdf5"\npath = "{path}"\n')
+    for said in (str(job), job.read_text(), json.dumps({"series": {"plate": {"path": str(path)}}})):
+        path.unlink(missing_ok=True)
+        run_on(launcher, 2, str(writer), env={"FLUVIAL_OPTIONS": said})
+        with fl.open(path) as series:
+            assert (len(series), float(series.steps[9]["meshes/T"].max())) == (10, 428.0)
 
 
 @pytest.mark.slow
@@ -68,6 +82,8 @@ def test_c_writer_and_reader(build, launcher, tmp_path):
                 assert (step.time, temperature.attrs["units"]) == (index / 2, "K")
                 rows = 300.0 + index + np.arange(120)[:, None]
                 np.testing.assert_array_equal(temperature.read(), np.tile(rows, 64))
+    job = {"FLUVIAL_OPTIONS": f'series.plate = {{path = "{tmp_path}/plate.h5", engine = "hdf5"}}'}
+    assert run_on(launcher, 2, *look, env=job).splitlines() == expected
     check = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
     assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", tmp_path / "plate.h5")
     failed = subprocess.run(

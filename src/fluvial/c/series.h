@@ -29,8 +29,10 @@
 /// wrong. What is collective agrees first: an error on one rank is an error on all of them; but a
 /// null pointer in place of a writer or reader on some ranks only is an error on these alone. One
 /// thread at a time uses a writer or reader. Options are those of Python's fluvial.open(), by the
-/// same names, in an MPI_Info: numbers without units (seconds, bytes), and `retain` is a folder.
-/// One that there is not is FLUVIAL_EINVAL. FLUVIAL_OPTIONS is for Python alone.
+/// same names, in an MPI_Info: times in seconds, bytes as numbers or with a unit ("2 GiB"),
+/// `retain` a folder, or "true" for that of the contact file. One that there is not is
+/// FLUVIAL_EINVAL. What is not said there, or as it is by default, the job script may say: in the
+/// file that FLUVIAL_OPTIONS names, or the option `options`.
 #pragma once
 
 #include "fluvial/c/fluvial.h"
@@ -61,7 +63,7 @@ enum {
 /// `queue_steps`, `reserve`, `queue_bytes`, `full`, `spill`, `spill_bytes`, `retain`, `steps_to`,
 /// `readers`, `directory`, `rendezvous_timeout`, `on_stalled_reader`, `network`, `ports`,
 /// `encrypt`; of files `compression` ("gzip", "gzip:9"), `aggregators`; of both `step_timeout`,
-/// `stall_timeout`. Times are in seconds, sizes in bytes. The communicator is not kept. Collective,
+/// `stall_timeout`, `options`. The communicator is not kept. Collective,
 /// blocking. MPI must be initialised.
 int fluvial_writer_open(MPI_Comm comm, const char* name, MPI_Info options, fluvial_writer** writer);
 
@@ -110,8 +112,8 @@ int fluvial_writer_abort(fluvial_writer* writer);
 /// of a format, a "/" or a "%"; else a stream, whose writer is waited for. All ranks are one
 /// reader and get the same steps. Options: `engine`; of a stream `start`, `resume`, `retained`,
 /// `directory`, `transport`, `interfaces`, `fetch`, `contact`; of files `follow` ("true": they are
-/// still being written), `until`; of both `rendezvous_timeout`, `step_timeout`, `stall_timeout`.
-/// The communicator is duplicated. Collective, blocking. MPI must be initialised.
+/// still being written), `until`; of both `rendezvous_timeout`, `step_timeout`, `stall_timeout`,
+/// `options`. The communicator is duplicated. Collective, blocking. MPI must be initialised.
 int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options, fluvial_reader** reader);
 
 /// Ends the step before and goes to the next one, which a stream waits for. `more` becomes 0 at the

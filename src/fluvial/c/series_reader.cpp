@@ -17,19 +17,19 @@
 #include "fluvial/mpi/info.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 #include "fluvial/progress/engine.hpp"
-#include "fluvial/scan/named_options.hpp"
 #include "fluvial/scan/series.hpp"
+#include "fluvial/stage/named_options.hpp"
 
 using namespace fluvial;
 using c::check_given;
 using c::guarded;
 
 struct fluvial_reader {
-    fluvial_reader(scan::Series opened, mpi::Comm own, const scan::SeriesOptions& options)
+    fluvial_reader(scan::Series opened, mpi::Comm own)
         : series(std::move(opened)),
           comm(std::move(own)),
-          follows(options.follow && !series.live()),
-          stall_timeout_s(move::RankWatch::kept_limit(options.stream.stall_timeout_s)) {}
+          follows(series.options().follow && !series.live()),
+          stall_timeout_s(move::RankWatch::kept_limit(series.options().stream.stall_timeout_s)) {}
 
     scan::Series series;
     mpi::Comm comm;
@@ -215,18 +215,20 @@ int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options,
         mpi::Comm own = mpi::Comm::duplicate(comm);
         try {
             scan::SeriesOptions wanted;
-            const auto check = [&] {
+            mpi::agree(own, [&] {
                 check_given(reader, "reader");
                 *reader = nullptr;
                 check_given(name, "name");
-                wanted = scan::reader_options(mpi::hints_of(options));
-            };
-            mpi::agree_on(own, check, [&](Terms& terms) {
-                terms.add("the option 'stall_timeout'", exact(wanted.stream.stall_timeout_s));
+                wanted = stage::reader_options(mpi::hints_of(options));
             });
             scan::Series series(name, own, wanted);
+            const auto nothing = [] {};
+            mpi::agree_on(own, nothing, [&](Terms& terms) {
+                terms.add("the option 'stall_timeout'",
+                          exact(series.options().stream.stall_timeout_s));
+            });
             move::RankWatch::of(own);  // from here on a rank that dies is noticed
-            *reader = new fluvial_reader(std::move(series), std::move(own), wanted);
+            *reader = new fluvial_reader(std::move(series), std::move(own));
         } catch (...) {
             own.close();
             throw;

@@ -16,7 +16,7 @@
 #include "fluvial/mpi/info.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 #include "fluvial/progress/engine.hpp"
-#include "fluvial/scan/named_options.hpp"
+#include "fluvial/stage/named_options.hpp"
 
 using namespace fluvial;
 using c::check_given;
@@ -186,7 +186,7 @@ int fluvial_writer_open(MPI_Comm comm, const char* name, MPI_Info options,
                 check_given(writer, "writer");
                 *writer = nullptr;
                 check_given(name, "name");
-                wanted = scan::writer_options(mpi::hints_of(options));
+                wanted = stage::writer_options(mpi::hints_of(options));
             });
             opened = std::make_unique<fluvial_writer>(stage::SeriesWriter(name, own, wanted));
         } catch (...) {

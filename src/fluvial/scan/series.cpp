@@ -11,6 +11,7 @@
 #include "fluvial/scan/followed_files.hpp"
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/staged_file.hpp"
+#include "fluvial/stage/job_options.hpp"
 #include "fluvial/store/engines.hpp"
 
 namespace fluvial::scan {
@@ -80,43 +81,53 @@ void check_format(const store::File& file, const Engine* engine) {
 
 }  // namespace
 
-Series::Series(const store::FileNames& name, const mpi::Comm& comm, const SeriesOptions& options)
-    : name_(name.said()) {
+Series::Series(const store::FileNames& called, const mpi::Comm& comm, const SeriesOptions& said) {
     bool live = false;
+    store::FileNames name = called;
     mpi::agree_on(
         comm,
         [&] {
-            const Engine* engine = engine_of(options);
+            auto choice = stage::with_job_options(
+                called.is_list() ? std::nullopt : std::optional(called.said()), said);
+            if (choice.path) {
+                name = *choice.path;
+            }
+            name_ = name.said();
+            options_ = std::move(choice.options);
+            const Engine* engine = engine_of(options_);
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
-            if ((live && name.is_list()) || (name.several() && (live || options.follow))) {
+            if ((live && name.is_list()) || (name.several() && (live || options_.follow))) {
                 throw InvalidArgument(Problem{
                     live ? "a list or a pattern is no stream" : "this cannot be followed", name_,
                     live ? "one name by itself"
                          : "one file, or a file for each step by its number, as in 'data%T.h5'",
                     ""});
             }
+            if (!live) {
+                stage::refuse_options_of_python(choice.of_python);
+            }
         },
         [&](Terms& terms) {
             terms.add("the name of a series", name_);
-            terms.add("what it is", live             ? "a stream"
-                                    : options.follow ? "files that are followed"
-                                                     : "files");
+            terms.add("what it is", live              ? "a stream"
+                                    : options_.follow ? "files that are followed"
+                                                      : "files");
         });
     if (live) {
-        reader_ = std::make_unique<stage::Reader>(name_, comm, options.stream);
+        reader_ = std::make_unique<stage::Reader>(name_, comm, options_.stream);
         return;
     }
-    const auto open = [name, options](bool unnamed) {
+    const auto open = [name, options = options_](bool unnamed) {
         StoredSteps found(name, unnamed);
         check_format(found.first(), engine_of(options));
         return found;
     };
-    if (options.follow) {
+    if (options_.follow) {
         followed_ = std::make_unique<FollowedFiles>(
             name_, comm, [open] { return open(true); },
-            FollowedFiles::Limits{options.stream.rendezvous_timeout_s,
-                                  options.stream.step_timeout_s, options.stream.stall_timeout_s,
-                                  options.until});
+            FollowedFiles::Limits{options_.stream.rendezvous_timeout_s,
+                                  options_.stream.step_timeout_s, options_.stream.stall_timeout_s,
+                                  options_.until});
         return;
     }
     mpi::agree_on(

@@ -29,26 +29,14 @@
 #include "fluvial/scan/series_step.hpp"
 #include "fluvial/scan/stored_steps.hpp"
 #include "fluvial/stage/reader.hpp"
+#include "fluvial/stage/series_options.hpp"
 #include "fluvial/store/file_names.hpp"
 
 namespace fluvial::scan {
 
 class FollowedFiles;
 
-struct SeriesOptions {
-    /// "stage" for streams; "hdf5", "netcdf", "zarr" or "raw" for files of it. Empty:
-    /// FLUVIAL_ENGINE, or else as the name says: files where one of this name exists, or it has the
-    /// suffix of a format, a "/" or a "%".
-    std::string engine{};
-    /// Files that are still being written: next() waits for steps, until their writer has closed
-    /// them. Without effect on streams, which are always followed.
-    bool follow = false;
-    /// A file that somebody makes when no step will come, for files of programs that do not say.
-    std::string until{};
-    /// Of a stream. Of files that are followed `rendezvous_timeout_s` is how long they are waited
-    /// for, and `step_timeout_s` how long a further step is.
-    stage::ReaderOptions stream{};
-};
+using SeriesOptions = stage::SeriesReaderOptions;
 
 class Series {
   public:
@@ -56,7 +44,8 @@ class Series {
     /// each for itself. A list and a pattern are files. Throws on every rank what stage::Reader,
     /// store::FileNames::paths and store::open_file throw, and InvalidArgument for an engine that
     /// there is not, or that does not read what was found, for several files that are to be
-    /// followed, and where ranks see different files or numbers of steps.
+    /// followed, and where ranks see different files or numbers of steps; and what
+    /// stage::with_job_options throws.
     Series(const store::FileNames& name, const mpi::Comm& comm, const SeriesOptions& options = {});
 
     Series(Series&&) noexcept;
@@ -64,6 +53,8 @@ class Series {
     ~Series();
 
     bool live() const { return reader_ != nullptr; }
+    /// Those that hold: the program's, and for the rest its job script's.
+    const SeriesOptions& options() const { return options_; }
     /// The next step; none at the end. Of a stream it waits, and ends the step before; errors are
     /// those of stage::Reader::next. Of files that are followed it waits, too, and is collective:
     /// TimedOut when no step comes, PeerLost when the writer is gone. Of other files local.
@@ -87,6 +78,7 @@ class Series {
 
   private:
     std::string name_;
+    SeriesOptions options_;
     std::unique_ptr<stage::Reader> reader_;  ///< of a stream
     std::unique_ptr<FollowedFiles> followed_;
     std::optional<StoredSteps> stored_;

@@ -2,11 +2,13 @@
 #include "fluvial/stage/series_writer.hpp"
 
 #include <array>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/stage/job_options.hpp"
 #include "fluvial/store/engines.hpp"
 #include "fluvial/store/output.hpp"
 
@@ -43,12 +45,26 @@ std::string engine_of(const std::string& name, const std::string& option) {
         "Write HDF5, and convert it by `fluvial pipe`"});
 }
 
-std::variant<Writer, FileWriter> open(const std::string& name, const mpi::Comm& comm,
-                                      const SeriesWriterOptions& options) {
-    std::string engine;
+std::variant<Writer, FileWriter> open(const std::string& called, const mpi::Comm& comm,
+                                      const SeriesWriterOptions& said) {
+    std::string engine, name;
+    SeriesWriterOptions options;
     mpi::agree_on(
-        comm, [&] { engine = engine_of(name, options.engine); },
-        [&](Terms& terms) { terms.add("the engine", engine); });
+        comm,
+        [&] {
+            Choice<SeriesWriterOptions> choice = with_job_options(called, said);
+            name = choice.path.value_or(called);
+            options = std::move(choice.options);
+            engine = engine_of(name, options.engine);
+            if (engine != "stage") {
+                refuse_options_of_python(choice.of_python);
+            }
+        },
+        [&](Terms& terms) {
+            terms.add("the engine", engine);
+            // Without folders: nodes may have a file system in different places.
+            terms.add("what to write", std::filesystem::path(name).filename().string());
+        });
     if (engine == "stage") {
         return Writer(name, comm, options.stream);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The writing end of a series, whether it is a stream or lies in files: one call opens either, and
-/// what is done with a step is the same, so that a job script can switch by the name.
+/// what is done with a step is the same, so that a job script can switch, by the name or by its
+/// options (stage/job_options.hpp).
 ///
 ///     SeriesWriter series("run.h5", comm);          // or "data%T.h5", or a stream: "melt"
 ///     for (…) {
@@ -18,23 +19,10 @@
 
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/stage/file_writer.hpp"
+#include "fluvial/stage/series_options.hpp"
 #include "fluvial/stage/writer.hpp"
 
 namespace fluvial::stage {
-
-struct SeriesWriterOptions {
-    /// "stage" for streams, "hdf5" for files of openPMD 1.1 in HDF5, "netcdf" (CDF-5) and "netcdf4"
-    /// for labelled arrays, a record for each step (store/record_layout.hpp). Empty:
-    /// FLUVIAL_ENGINE, or else as the name says: files where it has the suffix of a format, a "/"
-    /// or a "%".
-    std::string engine{};
-    /// Of files, as FileWriterOptions::compression; without effect on a stream.
-    std::string compression{};
-    /// Of files, as FileWriterOptions::aggregators; without effect on a stream.
-    std::optional<int> aggregators{};
-    /// Of a stream; of these files have `step_timeout_s` and `stall_timeout_s`.
-    WriterOptions stream{};
-};
 
 /// A step being written by this rank. Going out of scope without end() gives the step up on all
 /// ranks; of files that waits for them.
@@ -73,7 +61,8 @@ struct StepSaid {
 class SeriesWriter {
   public:
     /// Collective over `comm`. Throws on every rank what Writer and FileWriter throw, and
-    /// InvalidArgument for an engine that there is not, or where ranks mean different ones.
+    /// InvalidArgument for an engine that there is not, or where ranks mean different ones or
+    /// different files, and what with_job_options (stage/job_options.hpp) throws.
     SeriesWriter(const std::string& name, const mpi::Comm& comm,
                  const SeriesWriterOptions& options = {});
 

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/scan/named_options.hpp"
+#include "fluvial/stage/named_options.hpp"
 
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
 
 using namespace fluvial;
-using namespace fluvial::scan;
+using namespace fluvial::stage;
 
 TEST_CASE("options by their names are those of the classes") {
-    const stage::SeriesWriterOptions writing = writer_options({{"engine", "hdf5"},
-                                                               {"aggregators", "2"},
-                                                               {"full", "discard-oldest"},
-                                                               {"queue_steps", "7"},
-                                                               {"step_timeout", "2.5"},
-                                                               {"encrypt", "true"}});
+    const SeriesWriterOptions writing = writer_options({{"engine", "hdf5"},
+                                                        {"aggregators", "2"},
+                                                        {"full", "discard-oldest"},
+                                                        {"queue_steps", "7"},
+                                                        {"step_timeout", "2.5"},
+                                                        {"encrypt", "true"}});
     CHECK(writing.engine == "hdf5");
     CHECK(writing.aggregators == 2);
-    CHECK(writing.stream.full == stage::FullPolicy::DiscardOldest);
+    CHECK(writing.stream.full == FullPolicy::DiscardOldest);
     CHECK(writing.stream.queue_steps == 7);
     CHECK(writing.stream.step_timeout_s == 2.5);
     CHECK(writing.stream.encrypt);
-    const SeriesOptions reading = reader_options({{"follow", "1"}, {"until", "done"}});
+    const SeriesReaderOptions reading = reader_options({{"follow", "1"}, {"until", "done"}});
     CHECK(reading.follow);
     CHECK(reading.until == "done");
 }
