@@ -120,7 +120,9 @@ def step_layout(
         mesh, particles = (
             name.startswith(str(series[path])) for path in ("meshesPath", "particlesPath")
         )
-        attrs = dict(extent.attrs)
+        # A record of one component is a dataset, which has what was said of the record.
+        of_its = {k: v for k, v in said.get(name, {}).items() if k not in ("value", "shape")}
+        attrs = of_its | dict(extent.attrs)
         if mesh or particles:
             record = _record_of(name, mesh)
             of_its = said.get(record, {}) if record != name else {}

@@ -135,8 +135,8 @@ int fluvial_reader_inq_ndims(fluvial_reader* reader, const char* dataset, int* n
 int fluvial_reader_inq_shape(fluvial_reader* reader, const char* dataset, MPI_Offset* shape);
 /// MPI_FLOAT, MPI_SHORT and so on. FLUVIAL_EINVAL for float16, which C does not have.
 int fluvial_reader_inq_type(fluvial_reader* reader, const char* dataset, MPI_Datatype* type);
-/// Attributes of FLUVIAL_SERIES, FLUVIAL_STEP or FLUVIAL_DATASET: text, or `count` numbers, which
-/// the type must hold (FLUVIAL_ERANGE).
+/// Attributes of FLUVIAL_SERIES, FLUVIAL_STEP, FLUVIAL_GROUP or FLUVIAL_DATASET: text, or `count`
+/// numbers, which the type must hold (FLUVIAL_ERANGE).
 int fluvial_reader_get_att_text(fluvial_reader* reader, int of, const char* path, const char* name,
                                 size_t size, char* value);
 int fluvial_reader_get_att_double(fluvial_reader* reader, int of, const char* path,
@@ -156,6 +156,12 @@ int fluvial_reader_get(fluvial_reader* reader, const char* dataset, MPI_Datatype
 /// blocking.
 int fluvial_reader_reduce(fluvial_reader* reader, const char* dataset, const char* op, size_t size,
                           double* result);
+/// The smallest or largest element and where it is: "argmin" or "argmax", the first one of several.
+/// `location` has room for an index along each axis of the dataset. On all ranks; of nothing, or
+/// missing values alone, NaN and -1 where the elements are floating. Errors are those of
+/// fluvial_reader_reduce(). Collective, blocking.
+int fluvial_reader_find(fluvial_reader* reader, const char* dataset, const char* op, double* value,
+                        MPI_Offset* location);
 /// Leaves the series; the writer of a stream goes on. Collective. After MPI_Finalize local. Null is
 /// no error.
 int fluvial_reader_close(fluvial_reader* reader);

@@ -36,6 +36,7 @@ static const char* write_step(fluvial_writer* writer, int step, int rank, int ra
         GOOD(fluvial_writer_put_att_double(writer, FLUVIAL_GROUP, "meshes/T", "gridSpacing", 2,
                                            spacing));
         GOOD(fluvial_writer_put_att_text(writer, FLUVIAL_DATASET, "meshes/n", "units", "1"));
+        GOOD(fluvial_writer_put_att_text(writer, FLUVIAL_GROUP, "meshes", "about", "a plate"));
     }
     GOOD(fluvial_writer_begin_step(writer, 0.5 * step, FLUVIAL_NEXT, &accepted));
     EXPECT(accepted == 1);
@@ -87,6 +88,7 @@ static const char* inquire(fluvial_reader* reader, int step, int rows) {
     MPI_Offset shape[FLUVIAL_MAX_DIMS];
     MPI_Datatype type = MPI_DATATYPE_NULL;
     char text[32];
+    double spacing[2];
     GOOD(fluvial_reader_inq_iteration(reader, &iteration));
     EXPECT(iteration == step);
     GOOD(fluvial_reader_inq_time(reader, &time));
@@ -111,6 +113,15 @@ static const char* inquire(fluvial_reader* reader, int step, int rows) {
     GOOD(fluvial_reader_get_att_text(reader, FLUVIAL_DATASET, "meshes/n", "units", sizeof text,
                                      text));
     EXPECT(strcmp(text, "1") == 0);
+    GOOD(fluvial_reader_get_att_double(reader, FLUVIAL_GROUP, "meshes/T", "gridSpacing", 2,
+                                       spacing));
+    EXPECT(spacing[0] == 0.5 && spacing[1] == 0.25);
+    GOOD(fluvial_reader_get_att_text(reader, FLUVIAL_GROUP, "meshes", "about", sizeof text, text));
+    EXPECT(strcmp(text, "a plate") == 0);
+    EXPECT(fluvial_reader_get_att_text(reader, FLUVIAL_GROUP, "meshe", "about", sizeof text,
+                                       text) == FLUVIAL_EINVAL);
+    EXPECT(fluvial_reader_get_att_text(reader, FLUVIAL_GROUP, NULL, "about", sizeof text, text) ==
+           FLUVIAL_EINVAL);
     EXPECT(fluvial_reader_inq_ndims(reader, "meshes/V", &ndims) == FLUVIAL_EINVAL);
     EXPECT(strstr(fluvial_last_message(), "meshes/T") != NULL);
     return NULL;
@@ -120,6 +131,7 @@ static const char* read_step(fluvial_reader* reader, int step, int rows) {
     const MPI_Offset start[] = {1, 2}, count[] = {2, 3};
     double part[6], mean = 0, counts[2] = {0, 0};
     float all[3 * rows_each * columns];
+    MPI_Offset place[2] = {-1, -1};
     signed char small;
     const char* said = inquire(reader, step, rows);
     int i;
@@ -146,6 +158,14 @@ static const char* read_step(fluvial_reader* reader, int step, int rows) {
     EXPECT(fluvial_reader_reduce(reader, "meshes/n", "histogram edges=0,2,10", 1, counts) ==
            FLUVIAL_EINVAL);
     EXPECT(fluvial_reader_reduce(reader, "meshes/n", "mean", 1, NULL) == FLUVIAL_EINVAL);
+    GOOD(fluvial_reader_find(reader, "meshes/T", "argmax", &mean, place));
+    EXPECT(mean == 100.0 * step + rows * columns - 1);
+    EXPECT(place[0] == rows - 1 && place[1] == columns - 1);
+    GOOD(fluvial_reader_find(reader, "meshes/n", "argmin", &mean, place));
+    EXPECT(mean == step && place[0] == 0);
+    EXPECT(fluvial_reader_find(reader, "meshes/n", "mean", &mean, place) == FLUVIAL_EINVAL);
+    EXPECT(strstr(fluvial_last_message(), "argmin, argmax") != NULL);
+    EXPECT(fluvial_reader_find(reader, "meshes/n", "argmin", &mean, NULL) == FLUVIAL_EINVAL);
     return NULL;
 }
 

@@ -111,10 +111,9 @@ int ask_attribute(fluvial_reader* reader, int of, const char* path, const char* 
             check_given(path, "path");
             use(c::attribute_in(mine.present_step().dataset(path)->attributes(), name));
         } else {
-            throw InvalidArgument(Problem{"attributes of groups are not read from C",
-                                          text("'", path == nullptr ? "" : path, "'"),
-                                          "FLUVIAL_SERIES, FLUVIAL_STEP, FLUVIAL_DATASET",
-                                          "Read them from Python"});
+            check_given(path, "path");
+            const Attributes all = mine.present_step().group_attributes(path);
+            use(c::attribute_in(all, name));
         }
     });
 }
@@ -186,8 +185,8 @@ void deliver(const compute::Result& result, std::size_t size, double* to) {
     c::convert(value.view(), DType::Float64, to);
 }
 
-void reduce(fluvial_reader& reader, const char* dataset, const char* op, std::size_t size,
-            double* result) {
+compute::Result reduced(fluvial_reader& reader, const char* dataset, const char* op,
+                        std::size_t size, const double* result) {
     const auto task = std::make_shared<const move::WatchedTask>(
         move::watched(reader.comm, reader.stall_timeout_s, "the reduction"));
     task->come();
@@ -202,7 +201,27 @@ void reduce(fluvial_reader& reader, const char* dataset, const char* op, std::si
             [&](Terms& terms) { add_terms(reader, dataset, size, terms); });
         return wanted.variable->start(wanted.operations, {}, reader.comm, options);
     });
-    deliver(pending.wait().results.at("result"), size, result);
+    return pending.wait().results.at("result");
+}
+
+void find(fluvial_reader& reader, const char* dataset, const char* op, double* value,
+          MPI_Offset* location) {
+    const bool wanted = value != nullptr && location != nullptr;
+    const compute::Result result = reduced(reader, dataset, op, 1, wanted ? value : nullptr);
+    const auto found = result.find("coordinates");
+    if (found == result.end()) {
+        throw InvalidArgument(
+            Problem{"this operator finds no place", text("'", op, "'"), "argmin, argmax", ""});
+    }
+    deliver(result, 1, value);
+    const auto* const coordinates = found->second.as<std::int64_t>();
+    const auto axes = static_cast<int>(volume_of(found->second.shape));
+    const auto of_record = reader.present_step().axis_of_record(dataset);
+    for (int axis = 0; axis < axes; ++axis) {
+        if (axis != of_record) {
+            *location++ = static_cast<MPI_Offset>(coordinates[axis]);
+        }
+    }
 }
 
 }  // namespace
@@ -335,7 +354,15 @@ int fluvial_reader_reduce(fluvial_reader* reader, const char* dataset, const cha
                           double* result) {
     return with_reader(reader, "fluvial_reader_reduce", [&](fluvial_reader& mine) {
         mpi::check_running();
-        reduce(mine, dataset, op, size, result);
+        deliver(reduced(mine, dataset, op, size, result), size, result);
+    });
+}
+
+int fluvial_reader_find(fluvial_reader* reader, const char* dataset, const char* op, double* value,
+                        MPI_Offset* location) {
+    return with_reader(reader, "fluvial_reader_find", [&](fluvial_reader& mine) {
+        mpi::check_running();
+        find(mine, dataset, op, value, location);
     });
 }
 

@@ -152,6 +152,10 @@ TEST_CASE("records of netCDF come without the axis of time") {
         CHECK(fluvial_reader_get(reader, "t2m", MPI_DOUBLE, shape, count, &last) == FLUVIAL_EINVAL);
         CHECK(fluvial_reader_reduce(reader, "t2m", "sum", 1, &sum) == FLUVIAL_OK);
         CHECK(sum == 10 * step * folder.ranks + folder.ranks * (folder.ranks - 1) / 2);
+        MPI_Offset place[2] = {-1, -1};
+        CHECK(fluvial_reader_find(reader, "t2m", "argmax", &sum, place) == FLUVIAL_OK);
+        CHECK(sum == last);
+        CHECK((place[0] == folder.ranks - 1 && place[1] == -1));
     }
     CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
 }

@@ -65,6 +65,23 @@ const Attributes& SeriesStep::attributes() const {
     return record_ ? none : files_->first().attributes();
 }
 
+std::vector<std::string> SeriesStep::groups() const {
+    return files_->first().groups();
+}
+
+Attributes SeriesStep::group_attributes(const std::string& path) const {
+    const store::File& file = files_->first();
+    const std::vector<std::string>& all = file.groups();
+    if (!has(path)) {
+        return file.group_attributes(path);
+    }
+    const bool is_group = std::find(all.begin(), all.end(), path) != all.end();
+    Attributes said = is_group ? file.group_attributes(path) : Attributes();
+    Attributes of_dataset = dataset(path)->attributes();
+    said.merge(of_dataset);
+    return said;
+}
+
 const std::vector<std::string>& SeriesStep::names() const {
     return files_->first().names();
 }
@@ -91,6 +108,10 @@ DatasetPtr SeriesStep::dataset(const std::string& name) const {
 
 std::optional<int> SeriesStep::axis_of_record(const store::Dataset& dataset) const {
     return record_ ? axis_along(files_->first(), dataset, record_->dimension) : std::nullopt;
+}
+
+std::optional<int> SeriesStep::axis_of_record(const std::string& name) const {
+    return axis_of_record(*files_->parts_of(name).front());
 }
 
 Variable SeriesStep::variable(const std::string& name) const {

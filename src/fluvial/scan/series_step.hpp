@@ -24,6 +24,13 @@ class SeriesStep {
     /// The attributes of the step or iteration, or of the file where that is the step; a record has
     /// none.
     const Attributes& attributes() const;
+    /// Paths of the groups that datasets are in: species, records, all meshes. Of files those that
+    /// there are, of a stream those of the names of datasets, and others that its writer speaks of.
+    std::vector<std::string> groups() const;
+    /// What is said of one of them; of a stream what its writer says of groups. A record of one
+    /// component is a dataset, whose own attributes are among them. Throws UnknownName where there
+    /// is none of this path, DamagedFile.
+    Attributes group_attributes(const std::string& path) const;
     const std::vector<std::string>& names() const;
     bool has(const std::string& name) const;
     /// The dataset as scans take it (scan.hpp). Of a record this has the axis of time, too; of
@@ -32,6 +39,8 @@ class SeriesStep {
     DatasetPtr dataset(const std::string& name) const;
     /// The same to be selected and reduced. Of a record, the axis of time has a length of 1.
     Variable variable(const std::string& name) const;
+    /// The axis of time of that, which read() and shape() leave away; none where they do not.
+    std::optional<int> axis_of_record(const std::string& name) const;
     /// All of a dataset's elements, stored values in native byte order; of a record without the
     /// axis of time. Local, blocking.
     compute::Array read(const std::string& name) const;

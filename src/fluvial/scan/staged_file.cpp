@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/scan/staged_file.hpp"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -53,7 +55,20 @@ class StagedFile final : public store::File {
         : step_(step),
           name_(std::move(name)),
           names_(step.names()),
-          attributes_(own_attributes(step.attributes())) {}
+          attributes_(own_attributes(step.attributes())),
+          of_groups_(groups_of(step.attributes())) {
+        std::set<std::string> found;  // in this order each comes after the one that it is in
+        for (const auto& [path, attributes] : of_groups_) {
+            found.insert(path);
+        }
+        for (const std::string& dataset : names_) {
+            for (auto end = dataset.find('/'); end != dataset.npos;
+                 end = dataset.find('/', end + 1)) {
+                found.insert(dataset.substr(0, end));
+            }
+        }
+        groups_.assign(found.begin(), found.end());
+    }
 
     const std::string& path() const override { return name_; }
     std::string format() const override { return "live step"; }
@@ -63,6 +78,14 @@ class StagedFile final : public store::File {
         return none;
     }
     const std::vector<std::string>& names() const override { return names_; }
+    const std::vector<std::string>& groups() const override { return groups_; }
+    Attributes group_attributes(const std::string& group) const override {
+        if (std::find(groups_.begin(), groups_.end(), group) == groups_.end()) {
+            return File::group_attributes(group);
+        }
+        const auto said = of_groups_.find(group);
+        return said == of_groups_.end() ? Attributes() : said->second;
+    }
     std::shared_ptr<const store::Dataset> dataset(const std::string& name) const override {
         return std::make_shared<StagedInput>(step_.dataset(name), name_, attributes_);
     }
@@ -72,6 +95,8 @@ class StagedFile final : public store::File {
     std::string name_;
     std::vector<std::string> names_;
     Attributes attributes_;
+    GroupAttributes of_groups_;
+    std::vector<std::string> groups_;
 };
 
 }  // namespace

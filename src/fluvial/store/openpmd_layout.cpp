@@ -183,6 +183,11 @@ class Arrangement {
 
     void add(DatasetDescription dataset) {
         check_name(dataset.name, names_);
+        for (const auto& [key, value] : said_of(dataset.name)) {  // a record of one component
+            if (key != "value" && key != "shape") {
+                dataset.attributes.emplace(key, value);
+            }
+        }
         const bool mesh = dataset.name.starts_with(meshes_);
         if (mesh || dataset.name.starts_with(particles_)) {
             add_to_record(dataset, record_of(dataset.name, mesh), mesh);
