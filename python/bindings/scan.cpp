@@ -96,7 +96,9 @@ Predicate python_predicate(nb::object function, std::vector<int> numbers) {
         }
         arrays.check_returned("the condition");
     };
-    return {std::move(holds), std::move(declared)};
+    Predicate predicate(std::move(holds), std::move(declared));
+    predicate.asked = std::move(numbers);
+    return predicate;
 }
 
 /// (input, "<", bound) or (function, [inputs]).

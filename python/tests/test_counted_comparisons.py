@@ -233,3 +233,13 @@ def on_ranks(comm, fl, where):
 )
 def test_on_1_to_3_ranks(jobs):
     jobs.finish()
+
+
+def test_what_joins_comparisons_of_another_dataset_is_named(tmp_path):
+    path = str(tmp_path / "two.nc")
+    xr.Dataset({"t": ("x", [1.0, 2]), "u": ("x", [1.0, 2])}).to_netcdf(path)
+    with fl.open(path) as file:
+        t, u = file["t"], file["u"]
+        for condition, sign in (((u > 0) | (u < -1), r"\|"), (~(u > 0), "~")):
+            with pytest.raises(fl.InvalidArgument, match=f"{sign} is for comparisons of 't'"):
+                t.where(condition)

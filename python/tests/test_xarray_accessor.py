@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 import zarr
@@ -348,3 +349,33 @@ def test_a_variable_of_a_group_is_that_of_the_group(tmp_path, engine):
         with xr.open_dataset(path, engine=engine, group=group) as dataset:
             chosen = dataset["t"].isel(x=slice(1, 3))
             assert chosen.fluvial.reduce("sum") == values[:, 1:3].sum() * 10**number
+
+
+def test_values_and_labels_are_decoded_each_as_xarray_was_told(tmp_path):
+    paths = []
+    for number in range(2):
+        times = pd.date_range(f"2000-01-0{1 + 2 * number}", periods=2)
+        data = xr.Dataset({"v": (("time", "y"), np.ones((2, 3)))}, {"time": times})
+        paths.append(str(tmp_path / f"part{number}.nc"))
+        data.to_netcdf(paths[-1], encoding={"v": {"dtype": "i2", "_FillValue": -9}})
+    stored = xr.open_mfdataset(paths, mask_and_scale=False)["v"]
+    xr.testing.assert_equal(
+        stored.mean("y").compute(), stored.fluvial.mean("y").drop_vars("day", errors="ignore")
+    )
+    assert stored.fluvial.groupby("time.day").mean().sizes["day"] == 4
+    plain = xr.open_dataset(paths[1], decode_times=False)["v"]
+    xr.testing.assert_equal(plain.mean("y"), plain.fluvial.mean("y"))
+
+
+def test_selections_without_elements(tmp_path):
+    path = str(tmp_path / "empty.nc")
+    xr.Dataset({"v": (("a", "b"), np.ones((2, 3)))}).to_netcdf(path)
+    for chunks in (None, {}):
+        v = xr.open_dataset(path, chunks=chunks)["v"]
+        for some in (
+            v.isel(b=slice(3, None)),
+            v.transpose("b", "a").isel(b=slice(3, None)),
+            v.transpose("b", "a").isel(a=slice(0, 0), b=1),
+        ):
+            assert float(some.fluvial.sum()) == 0
+            assert np.isnan(float(some.fluvial.mean()))

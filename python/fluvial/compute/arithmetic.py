@@ -52,7 +52,11 @@ _OPERATIONS: dict[str, Callable[[Operand, Operand], np.ndarray]] = {
     "%": operator.mod,
     "**": operator.pow,
 }
-_ABSOLUTE = "abs"
+_ABSOLUTE, _NEGATIVE = "abs", "negative"
+_OF_ONE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    _ABSOLUTE: np.abs,
+    _NEGATIVE: np.negative,  # not a product with -1, which unsigned integers do not have
+}
 
 
 def is_number(value: object) -> TypeGuard[Real]:
@@ -102,7 +106,8 @@ class Arithmetic:
     """What becomes of each element: operations with numbers, one after another."""
 
     steps: tuple[tuple[str, Real | None, bool], ...] = ()
-    """Sign, number, and whether the number stands before the sign; or "abs", None and False."""
+    """Sign, number, and whether the number stands before the sign; or "abs" or "negative", None and
+    False."""
 
     def then(self, sign: str, number: Real, before: bool = False) -> Arithmetic:
         """Return the same and one more operation."""
@@ -112,12 +117,16 @@ class Arithmetic:
         """Return the absolute value of what this gives."""
         return Arithmetic((*self.steps, (_ABSOLUTE, None, False)))
 
+    def negative(self) -> Arithmetic:
+        """Return the negative of what this gives; unsigned integers wrap, as in NumPy."""
+        return Arithmetic((*self.steps, (_NEGATIVE, None, False)))
+
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return what becomes of these values."""
         with np.errstate(all="ignore"):
             for sign, number, before in self.steps:
                 if number is None:
-                    values = np.abs(values)
+                    values = _OF_ONE[sign](values)
                     continue
                 a: Operand
                 b: Operand
@@ -138,6 +147,8 @@ class Arithmetic:
             inner = text if last in ("", _ABSOLUTE) else f"({text})"
             if sign == _ABSOLUTE:
                 text = f"abs({text})"
+            elif sign == _NEGATIVE:
+                text = f"-{inner}"
             else:
                 text = f"{number!r} {sign} {inner}" if before else f"{inner} {sign} {number!r}"
             last = sign
@@ -184,6 +195,8 @@ class LazyOperators(Protocol[Computed, Comparing]):
     def _after(self, sign: str, number: object, before: bool = False) -> Computed | Arrays: ...
 
     def _absolute(self) -> Computed: ...
+
+    def _negative(self) -> Computed: ...
 
     def _comparison(self, sign: str, bound: object) -> Comparing | Arrays: ...
 
@@ -320,7 +333,7 @@ class LazyOperators(Protocol[Computed, Comparing]):
         return self._after("**", number, before=True)
 
     def __neg__(self) -> Computed:
-        return self * -1
+        return self._negative()
 
     def __abs__(self) -> Computed:
         return self._absolute()

@@ -42,9 +42,14 @@ def to_factors(weights: Weights, view: View, labels: Labels) -> dict[str, np.nda
                 f"weights have {weights.ndim} dimensions: got {weights.dims}; allowed: one. "
                 "Give a mapping of dimensions to 1-D arrays, whose factors multiply."
             )
-        return {str(d): _spread(weights.values, view, view.check(d)) for d in weights.dims}
+        weights = {d: weights for d in weights.dims}
     if isinstance(weights, Mapping):
-        return {str(d): _spread(w, view, view.check(d)) for d, w in weights.items()}
+        found = {}
+        for d, given in weights.items():
+            dim = view.check(d)
+            own = _aligned(given, view, dim, labels) if isinstance(given, xr.DataArray) else given
+            found[str(d)] = _spread(own, view, dim)
+        return found
     raise InvalidArgument(
         f"not weights: got {shown(weights)}; allowed: 'cos(NAME)', the name of a 1-D variable, a "
         "DataArray of one dimension, or a dict of dimensions to arrays"
@@ -62,11 +67,40 @@ def _named(text: str, view: View, labels: Labels) -> dict[str, np.ndarray]:
             "weights={'lat': array}."
         )
     values = np.asarray(variable.values, dtype=np.float64)
+    if np.isnan(values).any():
+        raise InvalidArgument(
+            f"weights are missing: got NaN in '{name}' at {int(np.argmax(np.isnan(values)))}; "
+            "allowed: numbers. Give an array in which they are filled: weighted(array.fillna(0))"
+        )
     if match[1]:
         radian = str(variable.attrs.get("units", "")).startswith("rad")
         values = np.cos(values if radian else np.deg2rad(values))
         values[np.abs(values) < 1e-15] = 0.0  # the poles
     return {str(variable.dims[0]): values}
+
+
+def _aligned(weights: xr.DataArray, view: View, dim: str, labels: Labels) -> np.ndarray:
+    """Return the weights of the selected positions, found by their labels where both have some."""
+    if weights.dims != (dim,):
+        raise InvalidArgument(
+            f"weights of '{dim}' have other dimensions: got {weights.dims}; allowed: ('{dim}',). "
+            "Rename it: weights.rename."
+        )
+    whole, given = labels(dim), weights.indexes.get(dim)
+    values = np.asarray(weights.values)
+    if whole is None or given is None:
+        return values
+    selected = whole.to_index()[positions.as_array(view.at(dim))]
+    if given.equals(selected):
+        return values
+    places = given.get_indexer(selected) if given.is_unique else np.full(len(selected), -1)
+    if (places < 0).any():
+        without = selected[places < 0] if given.is_unique else given[given.duplicated()]
+        raise InvalidArgument(
+            f"the weights of '{dim}' have other coordinates: got {shown(given.tolist())}; allowed: "
+            f"one weight for each that is selected, such as {shown(without[0])}. Select them alike"
+        )
+    return values[places]
 
 
 def _spread(values: object, view: View, dim: str) -> np.ndarray:

@@ -236,6 +236,12 @@ def narrowed(view: View, files: JoinedFiles, name: str, condition: Comparisons) 
     """Return a dataset's view with a condition, which counts at the same positions of the file."""
     whole = tuple(range(n) for n in view.shape)
     others = condition.term.own - {name}
+    if others and condition.term.sign in ("|", "~"):
+        raise InvalidArgument(
+            f"{condition.term.sign} is for comparisons of '{name}' itself: got those of "
+            f"'{min(others)}'; allowed: comparisons of another dataset one by one, or joined by &. "
+            "Read that one, and give the array: t.where(array)."
+        )
     if condition.files is not files or others or condition.axes not in (whole, view.axes):
         raise InvalidArgument(
             f"the comparison does not fit '{name}': got a dataset of another file, shape or "

@@ -64,7 +64,8 @@ def _one(files: JoinedFiles, name: str, view: View) -> tuple[np.ndarray, np.ndar
     if highest is not None:
         missing |= stored > highest
     if decoding.packed:
-        return stored * np.float64(decoding.scale) + decoding.offset, missing
+        # Of an array without axes NumPy makes a scalar, in which nothing can be set to NaN.
+        return np.asarray(stored * np.float64(decoding.scale) + decoding.offset), missing
     if decoding.drops_values and stored.dtype.kind in "iu":
         return stored.astype(np.float64), missing
     return stored, missing

@@ -97,6 +97,7 @@ class FileDataset(
             dim = view.check(key)
             variable = self._files.labels(self._name, dim)
             if variable is None:
+                positions.refuse_text(label, dim, self._name, self._files.left_out)
                 view = view.isel({dim: label})
             else:
                 chosen = positions.by_label(view.at(dim), label, dim, variable, method, tolerance)
@@ -344,6 +345,13 @@ class FileDataset(
 
     def _absolute(self) -> Self:
         return self._computed((self._view.arithmetic or Arithmetic()).absolute())
+
+    def _negative(self) -> Self:
+        return self._computed((self._view.arithmetic or Arithmetic()).negative())
+
+    def _decoded_as(self, decode: bool | str) -> Self:
+        """Return the same, of values that are decoded in another way than the coordinates."""
+        return self._with(dataclasses.replace(self._view, decode=decode))
 
     def _computed(self, arithmetic: Arithmetic) -> Self:
         return self._with(dataclasses.replace(self._view, arithmetic=arithmetic))

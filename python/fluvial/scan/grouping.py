@@ -46,7 +46,7 @@ def by_period(dim: str, period: str, view: View, labels: Labels) -> Groups:
     at = xr.DataArray(np.ones(selected.size), dims=dim, coords={dim: selected.variable})
     try:
         counts = at.resample({dim: period}).count()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         raise InvalidArgument(
             f"cannot group '{dim}' by periods: got {shown(period)} ({said_by(error)}); "
             "allowed: a period of pandas such as 'MS' (months), 'YS' (years), '7D', along "

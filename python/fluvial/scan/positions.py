@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from .._core import InvalidArgument
@@ -18,8 +19,7 @@ from ..base.arguments import said_by
 from ..base.messages import shown
 from ..describe.selection import Hyperslab
 
-if TYPE_CHECKING:
-    import pandas as pd
+_UNKNOWN_LABEL = (KeyError, TypeError, ValueError, IndexError, NotImplementedError)
 
 Positions = range | int
 
@@ -105,7 +105,7 @@ def by_label(
     )
     try:
         chosen = at.sel({dim: label}, method=method, tolerance=tolerance)
-    except (KeyError, TypeError, ValueError, IndexError, NotImplementedError) as error:
+    except (*_UNKNOWN_LABEL, pd.errors.InvalidIndexError) as error:
         remedy = ", or method='nearest'" if method is None else " without method"
         ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
         raise InvalidArgument(
@@ -115,6 +115,17 @@ def by_label(
     if isinstance(label, slice) and at.size and not chosen.size:
         _warn_of_nothing(label, dim, at.indexes[dim])
     return by_index(positions, chosen.values, dim)
+
+
+def refuse_text(label: object, dim: str, dataset: str, left_out: Mapping[str, str]) -> None:
+    """Refuse labels along an axis whose coordinate is text: a number would be a position."""
+    near = f"{dataset.rpartition('/')[0]}/{dim}".strip("/")
+    why = left_out.get(near, left_out.get(dim))
+    if why is not None or isinstance(label, str):
+        raise InvalidArgument(
+            f"no labels along '{dim}' are read ({why or 'the file has none'}): got {shown(label)}; "
+            f"allowed: positions, by isel({dim}=…)"
+        )
 
 
 def _warn_of_nothing(label: slice, dim: str, index: pd.Index) -> None:

@@ -83,6 +83,9 @@ class ByName(LazyOperators[LazyDataset, LazyComparison]):
     def _absolute(self) -> LazyDataset:
         return self._lazily()._absolute()
 
+    def _negative(self) -> LazyDataset:
+        return self._lazily()._negative()
+
     def _comparison(self, sign: str, bound: object) -> LazyComparison | np.ndarray | xr.DataArray:
         if not (is_number(bound) or isinstance(bound, np.ndarray) or is_labelled(bound)):
             if sign not in ("==", "!="):

@@ -125,7 +125,7 @@ def step_layout(
         attrs = of_its | dict(extent.attrs)
         if mesh or particles:
             record = _record_of(name, mesh)
-            of_its = said.get(record, {}) if record != name else {}
+            of_its = dict(said.get(record, {})) if record != name else {}
             attrs = {k: v for k, v in attrs.items() if k in OF_RECORD or of_its.get(k) != v}
             if "particlePatches" not in record or record != name:
                 attrs.setdefault("unitSI", 1.0)

@@ -74,8 +74,8 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
             raise _not_of_file(array, f"a new name of what the file calls {name!r}")
         stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
         paths = sources if len(sources) == 1 else _in_order(array, name, sources)
-        file = open_files(paths, decode=False if stored else "xarray")
-        found = _find(array, name, file)
+        file = open_files(paths, decode="xarray")
+        found = _find(array, name, file)._decoded_as(False if stored else "xarray")
         if file.format.startswith("Zarr") and not stored:
             _check_fill_value(array, found)
         return found
@@ -106,7 +106,7 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
         array = self._array
         names = [str(d) for d in array.dims]
         dims = _dims(_one_of(over, axis, dim), names)
-        if array.variable._in_memory:
+        if array.variable._in_memory or not array.size:
             found = _in_memory(array, op, dims, skipna, options)
         else:
             found = self.dataset().reduce(op, over=dims or None, skipna=skipna, **options)
@@ -271,11 +271,15 @@ def _find(array: xr.DataArray, name: str, file: File) -> FileDataset:
     if not set(map(str, array.dims)) <= set(whole.dims):
         raise _not_of_file(array, f"dimensions {array.dims}, in the file {whole.dims}")
     places = positions_of(array, whole.dims, file.paths)
+    if places is None and not array.size:
+        raise _not_of_file(array, "a selection without elements, whose place is not known")
     if places is None:
         raise _not_of_file(array, "axes that were renamed, or indexed in an unusual way")
-    plain = open_files(file.paths, decode=False)[name].coords  # with decode_times=False
+    plain = open_files(file.paths, decode=False)[name]  # with decode_times=False
+    if any(_index(array, dim, plain.coords) is not None for dim in _without_labels(array, whole)):
+        whole = plain
     for dim, at in zip(whole.dims, places, strict=True):
-        index = _index(array, dim, whole.coords, plain)
+        index = _index(array, dim, whole.coords)
         if index is not None and not _same(index[np.atleast_1d(at)], array.coords[dim]):
             raise _not_of_file(array, f"labels along '{dim}' that were assigned")
     return whole.isel(
@@ -297,12 +301,16 @@ def _same(labels: pd.Index, coordinate: xr.DataArray) -> bool:
     return labels.equals(pd.Index(np.atleast_1d(coordinate.values)))
 
 
-def _index(array: xr.DataArray, dim: str, *candidates: xr.Coordinates) -> pd.Index | None:
-    """Return the file's labels along a dimension, as dates or as numbers: whichever xarray has."""
-    for coords in candidates:
-        mine = array.coords.get(dim)
-        if mine is not None and dim in coords and mine.dtype.kind == coords[dim].dtype.kind:
-            return coords[dim].to_index()
+def _without_labels(array: xr.DataArray, whole: FileDataset) -> list[str]:
+    """Return the dimensions whose labels in the file are no such dates or numbers as xarray has."""
+    return [dim for dim in whole.dims if _index(array, dim, whole.coords) is None]
+
+
+def _index(array: xr.DataArray, dim: str, coords: xr.Coordinates) -> pd.Index | None:
+    """Return the file's labels along a dimension, where they are dates or numbers as xarray's."""
+    mine = array.coords.get(dim)
+    if mine is not None and dim in coords and mine.dtype.kind == coords[dim].dtype.kind:
+        return coords[dim].to_index()
     return None
 
 

@@ -30,7 +30,7 @@ def positions_of(
     -------
     list of numpy.ndarray or None
         None where that cannot be told: axes have other names, were indexed by points, or in a way
-        that is not known here; and of a chunked array without elements.
+        that is not known here; and of most arrays without elements.
     """
     axes = [array.dims.index(dim) if dim in array.dims else None for dim in dims]
     if hasattr(array.variable._data, "__dask_graph__"):
@@ -76,6 +76,8 @@ def _by_arrays(
 ) -> list[np.ndarray] | None:
     """Of one array for each axis, which say for each element of the result where it is."""
     found = []
+    if not all(size):
+        return None
     for positions, axis in zip(key, axes, strict=True):
         if not isinstance(positions, np.ndarray):
             return None

@@ -137,9 +137,12 @@ class Conventions {
         }
         written_ = dtype_;
         dtype_ = decoding_.stored(dtype_);
-        decoding_.scale = real("scale_factor", 1);
-        decoding_.offset = real("add_offset", 0);
-        decoding_.packed = decoding_.scale != 1 || decoding_.offset != 0;
+        const auto scale = real("scale_factor", true), offset = real("add_offset", false);
+        decoding_.scale = scale.value_or(1);
+        decoding_.offset = offset.value_or(0);
+        // Integers that say so are packed numbers, also by a factor of 1.
+        decoding_.packed = decoding_.scale != 1 || decoding_.offset != 0 ||
+                           (is_integer(dtype_) && (scale || offset));
         if (decoding_.packed && is_complex(dtype_)) {
             warn("scale_factor", "complex data cannot be packed");
             decoding_.packed = false;
@@ -203,16 +206,16 @@ class Conventions {
         return value || written_ == dtype_ ? value : element_of(dtype_, number);
     }
 
-    double real(const char* name, double fallback) {
+    std::optional<double> real(const char* name, bool factor) {
         const auto values = numbers(name);
         if (values.empty()) {
-            return fallback;
+            return std::nullopt;
         }
         const double value = as_double(values[0]);
-        const bool useless = !std::isfinite(value) || (value == 0 && fallback == 1);
+        const bool useless = !std::isfinite(value) || (value == 0 && factor);
         if (values.size() != 1 || useless) {
             warn(name, "it is not one finite number other than a factor of 0");
-            return fallback;
+            return std::nullopt;
         }
         return value;
     }

@@ -117,7 +117,9 @@ Predicate compare(int input, Comparison comparison, double bound) {
             }
         });
     };
-    return {holds, text("input ", input, " ", sign_of(comparison), " ", exact(bound))};
+    Predicate predicate(holds, text("input ", input, " ", sign_of(comparison), " ", exact(bound)));
+    predicate.asked = {input};
+    return predicate;
 }
 
 }  // namespace fluvial::scan

@@ -210,6 +210,12 @@ void Prepare::ask_predicates(const Region& where) {
     agreed_.assign(static_cast<std::size_t>(volume_of(extent)), 1);
     for (const Predicate& predicate : request_.where) {
         predicate.function(values_, where, agreed_);
+        for (const int input : predicate.asked) {
+            const Stage& stage = stages_[static_cast<std::size_t>(input)];
+            for (std::size_t i = 0; stage.masked && i < agreed_.size(); ++i) {
+                agreed_[i] &= stage.included[i];
+            }
+        }
     }
 }
 

@@ -52,6 +52,9 @@ struct Predicate {
 
     Function function;
     std::string declared;
+    /// Numbers of the inputs that it asks about: an element that is missing in one of them does not
+    /// count, whatever stands in the file for it.
+    std::vector<int> asked{};
 };
 
 /// input < bound, and so on. NaN compares false.

@@ -9,13 +9,14 @@
 
 namespace fluvial::compute {
 
-/// a + t (b - a), with the roundings of numpy.quantile.
+/// a + t (b - a), with the roundings of numpy.quantile; beside an infinite number infinite, as
+/// numpy.median, where numpy.quantile is NaN.
 inline double interpolate(double a, double b, double t) {
     if (t == 0 || a == b) {
         return a;
     }
     const double difference = b - a;
-    if (std::isinf(difference) && !std::isinf(a) && !std::isinf(b)) {
+    if (std::isinf(difference)) {
         return a * (1 - t) + b * t;
     }
     return t >= 0.5 ? b - difference * (1 - t) : a + difference * t;
