@@ -6,7 +6,7 @@
 /// other programs have no such mark: of numbered ones, the last is left alone until it has not
 /// changed for a second; HDF5 of version 3 says itself whether its writer has closed it, or lets
 /// others read meanwhile (SWMR): then it has as many steps as there are whole records of all
-/// datasets that grow. python/fluvial/scan/followed_series.py does the same from Python.
+/// datasets that grow. python/fluvial/scan/followed_files.py does the same from Python.
 #pragma once
 
 #include <cstdint>
