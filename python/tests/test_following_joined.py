@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several files that are joined, followed while programs write one after the other."""
 
-import contextlib
 import signal
 import subprocess
 import sys
 import threading
 import time
 
-import h5netcdf.legacyapi
 import h5py
-import netCDF4
 import numpy as np
 import pytest
-import scipy.io
 from harness import scenario
+from harness.history_files import (
+    LIMITS,
+    add,
+    by_h5netcdf,
+    by_netcdf4,
+    by_scipy,
+    check,
+    classic,
+    define,
+    follow_history,
+    write,
+)
 
 import fluvial as fl
 from fluvial.scan import joined_records
-
-LIMITS = {"rendezvous_timeout": 60, "step_timeout": 60}
 
 OWN_WRITER = """
 import sys
@@ -33,31 +39,6 @@ with fl.open(sys.argv[1], "w") as series:
 """
 
 
-@contextlib.contextmanager
-def classic(path):
-    with netCDF4.Dataset(path, "w", format="NETCDF3_64BIT_OFFSET") as file:
-        yield file
-
-
-@contextlib.contextmanager
-def by_scipy(path):
-    with scipy.io.netcdf_file(path, "w", version=2) as file:
-        file.sync = file.flush
-        yield file
-
-
-@contextlib.contextmanager
-def by_netcdf4(path):
-    with netCDF4.Dataset(path, "w", format="NETCDF4") as file:
-        yield file
-
-
-@contextlib.contextmanager
-def by_h5netcdf(path):
-    with h5netcdf.legacyapi.Dataset(path, "w") as file:
-        yield file
-
-
 @pytest.fixture
 def never_rests(monkeypatch):
     """Files of other programs that change no more are none that are known to be complete."""
@@ -65,52 +46,15 @@ def never_rests(monkeypatch):
     return monkeypatch
 
 
-def define(file, length=5, units="days since 2000-01-01", dtype="f8", name="v"):
-    """Lay out what a model writes: records of time, and the grid."""
-    file.createDimension("time", None)
-    file.createDimension("x", length)
-    times = file.createVariable("time", "f8", ("time",))
-    times.units = units
-    file.createVariable("x", "f8", ("x",))[:] = np.arange(length)
-    file.createVariable(name, dtype, ("time", "x"))
-
-
-def add(file, value, name="v", at=None):
-    record = file.variables["time"].shape[0] if at is None else at
-    if isinstance(file, h5netcdf.legacyapi.Dataset):
-        file.resize_dimension("time", record + 1)
-    file.variables["time"][record] = value
-    file.variables[name][record] = np.full(file.variables["x"].shape[0], value)
-    file.sync()
-
-
-def write(path, values, how=classic, **options):
-    with how(path) as file:
-        define(file, **options)
-        for value in values:
-            add(file, value, options.get("name", "v"))
-
-
-def check(step, number):
-    assert step.index == number
-    assert (step["v"].read().values == number).all()
-
-
-def follow(tmp_path, pattern="his_*.nc", **options):
-    return fl.open(tmp_path / pattern, follow=tmp_path / "done", **(LIMITS | options))
-
-
 @pytest.mark.parametrize("how", [classic, by_scipy, by_netcdf4, by_h5netcdf])
 def test_steps_are_the_records_of_all_files_as_they_are_written(tmp_path, how):
-    with follow(tmp_path) as series:
+    with follow_history(tmp_path) as series:
         steps = iter(series)
         for first in (0, 3, 6):
             with how(tmp_path / f"his_{first}.nc") as file:
                 define(file)
                 for number in range(first, first + 3):
                     add(file, number)
-                    if how is classic:  # only this one is read before the next file begins
-                        time.sleep(0.02)
             if first > 0:
                 for number in range(first - 3, first):
                     check(next(steps), number)
@@ -123,7 +67,7 @@ def test_steps_are_the_records_of_all_files_as_they_are_written(tmp_path, how):
 
 
 def test_the_last_record_is_given_when_the_file_rests_or_another_begins(tmp_path, never_rests):
-    with follow(tmp_path) as series, classic(tmp_path / "his_0.nc") as file:
+    with follow_history(tmp_path) as series, classic(tmp_path / "his_0.nc") as file:
         steps = iter(series)
         define(file)
         add(file, 0)
@@ -149,7 +93,7 @@ def test_dates_count_from_another_day_in_each_file(tmp_path):
     write(tmp_path / "his_0.nc", [0, 1])
     write(tmp_path / "his_1.nc", [0, 1], units="days since 2000-01-03")
     (tmp_path / "done").touch()
-    with follow(tmp_path) as series:
+    with follow_history(tmp_path) as series:
         days = [str(step.time.astype("M8[D]")) for step in series]
     assert days == ["2000-01-01", "2000-01-02", "2000-01-03", "2000-01-04"]
 
@@ -169,7 +113,7 @@ def put(process, number):
 
 @pytest.mark.parametrize("suffix", ["nc", "zarr"])
 def test_files_of_fluvial_say_themselves_how_far_they_are(tmp_path, suffix, never_rests):
-    with follow(tmp_path, "run_*") as series:
+    with follow_history(tmp_path, "run_*") as series:
         steps = iter(series)
         for first in (0, 2):
             with own_writer(tmp_path / f"run_{first}.{suffix}") as process:
@@ -182,7 +126,7 @@ def test_files_of_fluvial_say_themselves_how_far_they_are(tmp_path, suffix, neve
 
 
 def test_netcdf4_of_fluvial_is_given_when_it_is_closed(tmp_path):
-    with follow(tmp_path, "run_*.nc4", step_timeout=5) as series:
+    with follow_history(tmp_path, "run_*.nc4", step_timeout=5) as series:
         with own_writer(tmp_path / "run_0.nc4") as process:
             put(process, 0)
             put(process, 1)
@@ -193,7 +137,7 @@ def test_netcdf4_of_fluvial_is_given_when_it_is_closed(tmp_path):
 
 
 def test_after_the_finished_steps_of_a_killed_writer_comes_an_error(tmp_path):
-    with follow(tmp_path, "run_*.nc") as series:
+    with follow_history(tmp_path, "run_*.nc") as series:
         steps = iter(series)
         with own_writer(tmp_path / "run_0.nc") as process:
             put(process, 0)
@@ -211,7 +155,7 @@ def test_after_the_finished_steps_of_a_killed_writer_comes_an_error(tmp_path):
 
 
 def test_records_of_swmr_are_given_whole_in_several_files(tmp_path):
-    with follow(tmp_path, "scan_*.h5") as series:
+    with follow_history(tmp_path, "scan_*.h5") as series:
         steps = iter(series)
         for first in (0, 2):
             with h5py.File(tmp_path / f"scan_{first}.h5", "w", libver="v110") as file:
@@ -236,7 +180,7 @@ def test_what_is_half_made_is_waited_for(tmp_path):
     write(tmp_path / "his_0.nc", [0, 1])
     write(tmp_path / "ready", [2, 3])
     whole = (tmp_path / "ready").read_bytes()
-    with follow(tmp_path) as series:
+    with follow_history(tmp_path) as series:
         path = tmp_path / "his_1.nc"
         path.touch()
         steps = iter(series)
@@ -254,82 +198,9 @@ def test_what_is_half_made_is_waited_for(tmp_path):
             thread.join()
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    write(tmp_path / "his_0.nc", [0])
-    (tmp_path / "his_1.nc").write_bytes(b"CDF")
-    with follow(tmp_path, step_timeout=1) as series:
-        check(series.next(), 0)
-        with pytest.raises(fl.TimedOut, match=r"no step came from .* 1 s of waiting \(.*his_1\.nc"):
-            series.next()
-        write(tmp_path / "his_2.nc", [2])
-        steps = iter(series)
-        check(next(steps), 0)
-        with pytest.raises(fl.InvalidArgument, match=r"format of '.*his_1\.nc' is unknown"):
-            next(steps)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"length": 6}, r"got \(x: 6\) of 'x'; allowed: \(x: 5\), as in '.*his_0\.nc'"),
-        ({"dtype": "f4"}, "float32 of 'v'"),
-        ({"name": "w"}, "got datasets .*'w'"),
-        ({"units": "m"}, "the files store 'time' differently: got units = 'm'"),
-    ],
-)
-def test_a_file_that_does_not_join_is_refused_by_name(tmp_path, options, said):
-    write(tmp_path / "his_0.nc", [0, 1])
-    write(tmp_path / "his_1.nc", [2, 3], **options)
-    with follow(tmp_path) as series:
-        steps = iter(series)
-        check(next(steps), 0)
-        check(next(steps), 1)
-        refused = r"his_1\.nc' does not join the files before it.*" + said
-        with pytest.raises(fl.InvalidArgument, match=refused):
-            next(steps)
-
-
-def test_files_of_another_grid_are_refused(tmp_path):
-    write(tmp_path / "his_0.nc", [0])
-    write(tmp_path / "his_1.nc", [1])
-    with netCDF4.Dataset(tmp_path / "his_1.nc", "a") as file:
-        file["x"][:] = np.arange(5) + 100
-    with follow(tmp_path) as series, pytest.raises(fl.InvalidArgument, match=r"'x'.*his_1\.nc"):
-        list(series)
-
-
-def test_a_restart_that_writes_times_again_is_warned_of(tmp_path):
-    write(tmp_path / "his_0.nc", [0, 1, 2])
-    write(tmp_path / "his_1.nc", [2, 3])
-    (tmp_path / "done").touch()
-    with follow(tmp_path) as series, pytest.warns(UserWarning, match="not in order along 'time'"):
-        assert [float(step["v"].max()) for step in series] == [0, 1, 2, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda path: (path / "his_3.nc").unlink(), r"his_3\.nc' has disappeared"),
-        (lambda path: write(path / "his_10.nc", [9]), r"his_10\.nc' is sorted before .*his_4\.nc'"),
-        (lambda path: write(path / "his_4.nc", []), r"his_4\.nc' has fewer records"),
-        (lambda path: write(path / "his_3.nc", [0, 1, 2]), r"his_3\.nc' was changed .*got 3"),
-    ],
-)
-def test_what_would_give_steps_other_numbers_is_an_error(tmp_path, change, said):
-    write(tmp_path / "his_3.nc", [0, 1])
-    write(tmp_path / "his_4.nc", [2, 3, 4])
-    with follow(tmp_path) as series:
-        steps = iter(series)
-        for number in range(4):
-            check(next(steps), number)
-        change(tmp_path)
-        with pytest.raises(fl.InvalidArgument, match=said):
-            list(steps)
-
-
 def test_files_before_the_first_step_may_come_in_any_order(tmp_path):
     write(tmp_path / "his_1.nc", [])
-    with follow(tmp_path) as series:
+    with follow_history(tmp_path) as series:
         opened = threading.Timer(0.5, write, [tmp_path / "his_0.nc", [0, 1]])
         opened.start()
         check(series.next(), 0)
@@ -339,28 +210,15 @@ def test_files_before_the_first_step_may_come_in_any_order(tmp_path):
 def test_nothing_that_fits_is_waited_for_and_late(tmp_path):
     late = r"nothing can be read of '.*his_\*\.nc' in time: got 0\.2 s.*rendezvous_timeout"
     with (
-        follow(tmp_path, rendezvous_timeout=0.2) as series,
+        follow_history(tmp_path, rendezvous_timeout=0.2) as series,
         pytest.raises(fl.TimedOut, match=late),
     ):
         series.next()
     write(tmp_path / "his_0.nc", [0])
-    with follow(tmp_path, step_timeout=1.5) as series:
+    with follow_history(tmp_path, step_timeout=1.5) as series:
         check(series.next(), 0)
         with pytest.raises(fl.TimedOut, match=r"no step came from .*1\.5 s.*step_timeout"):
             series.next()
-
-
-def test_what_is_not_joined_is_refused(tmp_path):
-    with fl.open(tmp_path / "run_0.h5", "w") as series, series.step() as step:
-        step.put("v", np.zeros(3))
-    with (
-        follow(tmp_path, "run_*.h5") as series,
-        pytest.raises(fl.InvalidArgument, match=r"openPMD or BP are not joined: got '.*run_0\.h5'"),
-    ):
-        series.next()
-    for name, options in (([tmp_path / "a.nc"], {}), ("r*.bin", {"raw": {"dtype": "f8"}})):
-        with pytest.raises(fl.InvalidArgument, match="this cannot be followed: got"):
-            fl.open(name, follow=True, **options)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -381,7 +239,7 @@ def test_a_writer_at_any_speed_gives_each_record_once(tmp_path, seed):
         (tmp_path / "done").touch()
 
     program = threading.Thread(target=work)
-    with follow(tmp_path) as series:
+    with follow_history(tmp_path) as series:
         program.start()
         seen = 0
         for step in series:

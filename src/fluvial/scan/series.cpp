@@ -9,9 +9,11 @@
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/followed_files.hpp"
+#include "fluvial/scan/followed_joined.hpp"
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/staged_file.hpp"
 #include "fluvial/store/engines.hpp"
+#include "fluvial/store/numbered_files.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -88,11 +90,12 @@ Series::Series(const store::FileNames& name, const mpi::Comm& comm, const Series
         [&] {
             const Engine* engine = engine_of(options);
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
-            if ((live && name.is_list()) || (name.several() && (live || options.follow))) {
+            if (live ? name.is_list() || name.several() : options.follow && name.is_list()) {
                 throw InvalidArgument(Problem{
                     live ? "a list or a pattern is no stream" : "this cannot be followed", name_,
                     live ? "one name by itself"
-                         : "one file, or a file for each step by its number, as in 'data%T.h5'",
+                         : "one file, a pattern by which files are found as they appear, as "
+                           "'run_*.nc', or a file for each step, as 'data%T.h5'",
                     ""});
             }
         },
@@ -112,11 +115,22 @@ Series::Series(const store::FileNames& name, const mpi::Comm& comm, const Series
         return found;
     };
     if (options.follow) {
-        followed_ = std::make_unique<FollowedFiles>(
-            name_, comm, [open] { return open(true); },
-            FollowedFiles::Limits{options.stream.rendezvous_timeout_s,
-                                  options.stream.step_timeout_s, options.stream.stall_timeout_s,
-                                  options.until});
+        const FollowedSeries::Limits limits{options.stream.rendezvous_timeout_s,
+                                            options.stream.step_timeout_s,
+                                            options.stream.stall_timeout_s, options.until};
+        if (name.several() && !store::has_number(name_)) {
+            followed_ = std::make_unique<FollowedJoined>(
+                name_, comm,
+                [options](const std::string& path) {
+                    auto file = store::open_file(path);
+                    check_format(*file, engine_of(options));
+                    return file;
+                },
+                limits);
+            return;
+        }
+        followed_ =
+            std::make_unique<FollowedFiles>(name_, comm, [open] { return open(true); }, limits);
         return;
     }
     mpi::agree_on(

@@ -33,7 +33,7 @@
 
 namespace fluvial::scan {
 
-class FollowedFiles;
+class FollowedSeries;
 
 struct SeriesOptions {
     /// "stage" for streams; "hdf5", "netcdf", "zarr" or "raw" for files of it. Empty:
@@ -41,7 +41,8 @@ struct SeriesOptions {
     /// suffix of a format, a "/" or a "%".
     std::string engine{};
     /// Files that are still being written: next() waits for steps, until their writer has closed
-    /// them. Without effect on streams, which are always followed.
+    /// them. Those of a pattern are joined as they appear, and only `until` says that no more will.
+    /// Without effect on streams, which are always followed.
     bool follow = false;
     /// A file that somebody makes when no step will come, for files of programs that do not say.
     std::string until{};
@@ -55,8 +56,8 @@ class Series {
     /// Collective over `comm`, whose ranks open the same: a stream as stage::Reader does, files
     /// each for itself. A list and a pattern are files. Throws on every rank what stage::Reader,
     /// store::FileNames::paths and store::open_file throw, and InvalidArgument for an engine that
-    /// there is not, or that does not read what was found, for several files that are to be
-    /// followed, and where ranks see different files or numbers of steps.
+    /// there is not, or that does not read what was found, for a list of files that are to
+    /// be followed, and where ranks see different files or numbers of steps.
     Series(const store::FileNames& name, const mpi::Comm& comm, const SeriesOptions& options = {});
 
     Series(Series&&) noexcept;
@@ -88,7 +89,7 @@ class Series {
   private:
     std::string name_;
     std::unique_ptr<stage::Reader> reader_;  ///< of a stream
-    std::unique_ptr<FollowedFiles> followed_;
+    std::unique_ptr<FollowedSeries> followed_;
     std::optional<StoredSteps> stored_;
     std::size_t next_ = 0;
     bool closed_ = false;  ///< files that are not followed
