@@ -89,6 +89,32 @@ def test_the_last_record_is_given_when_the_file_rests_or_another_begins(tmp_path
             assert series.format == "netCDF classic (CDF-2)"
 
 
+def test_hdf5_that_has_no_note_of_its_writer_is_given_when_it_rests(tmp_path, never_rests):
+    with follow_history(tmp_path) as series, by_netcdf4(tmp_path / "his_0.nc") as file:
+        define(file)
+        add(file, 0)
+        add(file, 1)
+        assert len(series) == 0
+        never_rests.undo()
+        check(series.next(), 0)
+        check(series.next(), 1)
+
+
+def test_a_file_that_its_writer_has_not_closed_holds_up_those_behind_it(tmp_path):
+    with follow_history(tmp_path, "scan_*.h5", step_timeout=0.5) as series:
+        with h5py.File(tmp_path / "scan_0.h5", "w", libver="v110") as file:
+            file.create_dataset("v", data=np.zeros((1, 4)), maxshape=(None, 4), chunks=(1, 4))
+            file.swmr_mode = True
+            with h5py.File(tmp_path / "scan_1.h5", "w", libver="v110") as other:
+                other.create_dataset("v", data=np.ones((1, 4)), maxshape=(None, 4), chunks=(1, 4))
+            check(series.next(), 0)
+            with pytest.raises(fl.TimedOut, match=r"scan_0\.h5' is still open in its writer"):
+                series.next()
+        steps = iter(series)
+        check(next(steps), 0)
+        check(next(steps), 1)
+
+
 def test_dates_count_from_another_day_in_each_file(tmp_path):
     write(tmp_path / "his_0.nc", [0, 1])
     write(tmp_path / "his_1.nc", [0, 1], units="days since 2000-01-03")
@@ -258,6 +284,18 @@ def test_a_pipe_follows_a_pattern(tmp_path):
     assert report.steps == 4
     with fl.open(tmp_path / "copy.nc") as copy:
         assert [float(step["v"].max()) for step in copy] == [0, 1, 2, 3]
+
+
+def test_the_command_line_follows_a_pattern_until_a_file_appears(tmp_path):
+    write(tmp_path / "his_0.nc", [0])
+    write(tmp_path / "his_1.nc", [1, 2])
+    (tmp_path / "his_done.nc").touch()
+    words = ["pipe", "--until", tmp_path / "his_done.nc", tmp_path / "his_*.nc", tmp_path / "c.nc"]
+    command = [sys.executable, "-m", "fluvial", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    with fl.open(tmp_path / "c.nc") as copy:
+        assert [float(step["v"].max()) for step in copy] == [0, 1, 2]
 
 
 def on_two_ranks(comm, fl, where):

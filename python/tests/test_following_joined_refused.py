@@ -4,7 +4,7 @@
 import netCDF4
 import numpy as np
 import pytest
-from harness.history_files import check, follow_history, write
+from harness.history_files import check, follow_history, write, write_old
 
 import fluvial as fl
 
@@ -33,8 +33,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     ],
 )
 def test_a_file_that_does_not_join_is_refused_by_name(tmp_path, options, said):
-    write(tmp_path / "his_0.nc", [0, 1])
-    write(tmp_path / "his_1.nc", [2, 3], **options)
+    write_old(tmp_path / "his_0.nc", [0, 1])
+    write_old(tmp_path / "his_1.nc", [2, 3], **options)
     with follow_history(tmp_path) as series:
         steps = iter(series)
         check(next(steps), 0)
@@ -77,8 +77,8 @@ def test_a_restart_that_writes_times_again_is_warned_of(tmp_path):
     ],
 )
 def test_what_would_give_steps_other_numbers_is_an_error(tmp_path, change, said):
-    write(tmp_path / "his_3.nc", [0, 1])
-    write(tmp_path / "his_4.nc", [2, 3, 4])
+    write_old(tmp_path / "his_3.nc", [0, 1])
+    write_old(tmp_path / "his_4.nc", [2, 3, 4])
     with follow_history(tmp_path) as series:
         steps = iter(series)
         for number in range(4):

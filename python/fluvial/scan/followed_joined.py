@@ -145,8 +145,11 @@ class FollowedJoined(FollowedSeries):
 
     def _records_of(self, paths: list[str], at: int, complete: bool) -> Records:
         path, last = paths[at], at + 1 == len(paths)
-        known, now = self._whole.get(path), stamp_of(path)
-        if known is not None and (at + 2 < len(self._given) or known[0] == now):
+        known = self._whole.get(path)
+        if known is not None and at + 2 < len(self._given):
+            return Records(known[1], whole=True)
+        now = stamp_of(path)
+        if known is not None and known[0] == now:
             return Records(known[1], whole=True)
         check = partial(self._check_joins, paths[at - 1] if at > 0 else None)
         found = self._growing.records_of(path, last, complete, check)
@@ -222,12 +225,18 @@ class FollowedJoined(FollowedSeries):
                 raise TimedOut(self._late(self._limits.first_s))
             serve(NAP_MIN_S)
 
+    def _is_end(self, path: str) -> bool:
+        """Tell whether a path is that of the file which says that no step will come."""
+        until = self._until
+        if until is None or os.path.basename(path) != os.path.basename(until):
+            return False
+        return os.path.abspath(path) == os.path.abspath(until)
+
     def _listed(self) -> list[str]:
         """Return the files that there are, by name: those that were given first, in this order."""
         mark = path_of_mark("")
-        until = None if self._until is None else os.path.abspath(self._until)
-        found = [path for path in glob.glob(self.name) if not path.endswith(mark)]
-        paths = sorted(path for path in found if os.path.abspath(path) != until)
+        found = glob.glob(self.name)
+        paths = sorted(path for path in found if not (path.endswith(mark) or self._is_end(path)))
         if (given := self._given) == paths[: len(given)]:
             return paths
         for path in given:

@@ -129,7 +129,7 @@ class GrowingRecords:
         flag = Hdf5Writer.UNKNOWN if os.path.isdir(path) else writer_of(path)
         own = progress.writer is not Writer.NONE
         if flag is Hdf5Writer.ALONE and not own and not complete:
-            self.why = f"'{path}' is open in its writer"
+            self.why = f"'{path}' is still open in its writer, as it says"
             return _NONE
         rests = self.rests(path) if last else _has_rested(path)
         files = None
@@ -146,6 +146,8 @@ class GrowingRecords:
                 found = _counted(files, self.dimension, progress, flag, last, rests)
             if found.finished > 0 or not fits:
                 check(files)
+            if not found.whole and (own or files.grows):
+                self.why = f"'{path}' is still open in its writer, as it says"
             return found
         except Error as error:
             if files is None:

@@ -18,9 +18,10 @@ using Records = GrowingRecords::Records;
 
 constexpr std::string_view mark = ".writing";  // behind a name (store/progress_mark.hpp)
 
-bool same_path(const std::string& one, const std::string& other) {
+bool same_path(const std::filesystem::path& one, const std::filesystem::path& other) {
     std::error_code error;
-    return std::filesystem::absolute(one, error) == std::filesystem::absolute(other, error);
+    return one.filename() == other.filename() &&
+           std::filesystem::absolute(one, error) == std::filesystem::absolute(other, error);
 }
 
 bool has_record(const store::File& file, const std::string& dimension, Index at) {
@@ -106,8 +107,11 @@ std::optional<FollowedSeries::Found> FollowedJoined::finished_after(
 Records FollowedJoined::records_of(const Paths& paths, std::size_t at, bool complete) {
     const std::string& path = paths[at];
     const auto known = whole_.find(path);
+    if (known != whole_.end() && at + 2 < given_.size()) {
+        return {known->second.second, true};
+    }
     const auto now = stamp_of(path);
-    if (known != whole_.end() && (at + 2 < given_.size() || known->second.first == now)) {
+    if (known != whole_.end() && known->second.first == now) {
         return {known->second.second, true};
     }
     const Records found = growing_.records_of(

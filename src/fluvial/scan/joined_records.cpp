@@ -31,6 +31,10 @@ bool is_folder(const std::string& path) {
     return std::filesystem::is_directory(path, error);
 }
 
+std::string open_still(const std::string& path) {
+    return "'" + path + "' is still open in its writer, as it says";
+}
+
 bool has_rested(const std::string& path) {
     const auto stamp = stamp_of(path);
     return stamp && FileClock::now() - stamp->changed > settled_after;
@@ -110,7 +114,7 @@ Records GrowingRecords::records_of(const std::string& path, bool last, bool comp
     const auto flag = is_folder(path) ? store::Hdf5Writer::Unknown : store::hdf5_writer_of(path);
     const bool own = progress_.writer != Writer::None;
     if (flag == store::Hdf5Writer::Alone && !own && !complete) {
-        why_ = "'" + path + "' is open in its writer";
+        why_ = open_still(path);
         return {};
     }
     const bool rest = last ? rests(path) : has_rested(path);
@@ -130,6 +134,9 @@ Records GrowingRecords::records_of(const std::string& path, bool last, bool comp
         }
         if (found.finished > 0 || !fits) {
             check(file);
+        }
+        if (!found.whole && (own || file->grows())) {
+            why_ = open_still(path);
         }
         return found;
     } catch (const Error& error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several files that are joined, followed while the first rank writes one after the other.
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -31,8 +32,9 @@ SeriesOptions following(const Folder& folder, double seconds = 60) {
     return options;
 }
 
-/// On the first rank, while the others wait.
+/// On the first rank, while the others wait, and do not read any more.
 void first_rank(const std::function<void()>& work) {
+    world().barrier();
     if (world_rank() == 0) {
         work();
     }
@@ -45,6 +47,15 @@ void write_file(const std::string& path, const ClassicFixture& file, std::size_t
         std::ofstream(path, std::ios::binary)
             .write(reinterpret_cast<const char*>(bytes.data()),
                    static_cast<std::streamsize>(std::min(bytes.size(), bytes_max)));
+    });
+}
+
+/// One that was written long ago, so that nobody waits for more.
+void write_old(const std::string& path, const ClassicFixture& file) {
+    write_file(path, file);
+    first_rank([&] {
+        std::filesystem::last_write_time(
+            path, std::filesystem::last_write_time(path) - std::chrono::hours(1));
     });
 }
 
@@ -154,8 +165,8 @@ TEST_CASE("a file that does not join those before it is refused on all ranks by 
     for (const auto& [file, said] : cases) {
         CAPTURE(said);
         const Folder folder;
-        write_file(folder / "his_0.nc", climate(1));
-        write_file(folder / "his_1.nc", file);
+        write_old(folder / "his_0.nc", climate(1));
+        write_old(folder / "his_1.nc", file);
         Series series(folder / "his_*.nc", world(), following(folder));
         check_step(series, 0, 0);
         CHECK_THROWS_WITH_AS(series.next(), doctest::Contains(said.c_str()), InvalidArgument);
@@ -180,8 +191,8 @@ TEST_CASE("what would give steps other numbers is an error") {
     for (const auto& [said, change] : cases) {
         CAPTURE(said);
         const Folder folder;
-        write_file(folder / "his_3.nc", climate(2));
-        write_file(folder / "his_4.nc", climate(2));
+        write_old(folder / "his_3.nc", climate(2));
+        write_old(folder / "his_4.nc", climate(2));
         Series series(folder / "his_*.nc", world(), following(folder));
         check_step(series, 0, 0);
         check_step(series, 1, 1);
