@@ -298,7 +298,8 @@ def open(
         step, for at most `step_timeout` (for the first one, `rendezvous_timeout`), until the writer
         has closed them; PeerLost when it was killed. Files that Fluvial writes say so by a small
         file beside them, NAME.writing. For files of other programs give the path of a file that is
-        made when no step will come. Streams are always followed.
+        made when no step will come. So for a pattern, "t_*.nc", whose files are joined as they
+        appear: another one may always come. Streams are always followed.
     zarr_format
         Files of Zarr for writing: 2 or 3, which is the default.
     compression

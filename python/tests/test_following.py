@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-import fluvial.scan.followed_series
+import fluvial.scan.followed_files
 import h5py
 import netCDF4
 import numpy as np
@@ -147,13 +147,13 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_whole_steps(tmp_path, seed
 @pytest.mark.parametrize("name", ["run.h5", "run.nc"], indirect=True)
 def test_a_writer_that_is_faster_than_files_can_be_opened_rests(name, monkeypatch):
     """A follower has to see a file that stays as it is for as long as it takes to open it."""
-    slow = fluvial.scan.followed_series._numbers
+    slow = fluvial.scan.followed_files._numbers
 
     def slowed(files):
         time.sleep(0.05)
         return slow(files)
 
-    monkeypatch.setattr(fluvial.scan.followed_series, "_numbers", slowed)
+    monkeypatch.setattr(fluvial.scan.followed_files, "_numbers", slowed)
     with (
         writer(name, 100_000, pause=0) as process,
         fl.open(name, follow=True, rendezvous_timeout=20, step_timeout=20) as series,
@@ -256,12 +256,6 @@ def test_records_that_another_program_adds(tmp_path):
                 assert (next(steps)["v"].read() == index).all()
             done.touch()
             assert next(steps, None) is None
-
-
-def test_what_cannot_be_followed_is_refused(tmp_path):
-    for name in ([tmp_path / "a.nc"], str(tmp_path / "*.nc")):
-        with pytest.raises(fl.InvalidArgument, match="cannot be followed"):
-            fl.open(name, follow=True)
 
 
 def test_a_stream_is_always_followed(tmp_path):

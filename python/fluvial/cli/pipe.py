@@ -28,6 +28,9 @@ def _pipe(
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for steps of files that are being written.")
     ] = False,
+    until: Annotated[
+        str | None, typer.Option(help="The same, to the end when a file of this path appears.")
+    ] = None,
     steps: Annotated[
         str | None, typer.Option(help="Numbers of steps: 10:50:10, or 0,5,10:. \\[default: all]")
     ] = None,
@@ -104,7 +107,7 @@ def _pipe(
                 rate=rate,
                 original_timing=original_timing,
                 speed=speed,
-                reading=both | ({"follow": True} if follow else {}),
+                reading=both | ({"follow": until or True} if follow or until else {}),
                 writing=both
                 | {name: value for name, value in writing.items() if value is not None},
                 on_step=watched.update,

@@ -1,40 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Series in files that are still being written: their steps are given as they are finished.
 
-Files are opened anew where there may be more in them. What the writer leaves beside them
-(`store/progress_mark.py`) says which steps are finished, and that no more will come. Files of other
-programs have no such mark: of numbered ones, the last is left alone until it has not changed for a
-second; HDF5 of version 3 says itself whether its writer has closed it, or lets others read
-meanwhile (SWMR): then it has as many steps as there are whole records of all datasets that grow.
+What a series of each kind finds in its files is beside this: in one file, or a file for each step
+(`followed_files.py`), or in several files that are joined (`followed_joined.py`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from .._core import Error, InvalidArgument, PeerLost, TimedOut, serve
+from .._core import InvalidArgument, PeerLost, TimedOut, serve
 from ..base.messages import shown_text
-from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator
 from ..mpi.together import Together
-from ..store.hdf5_flags import Hdf5Writer, writer_of
-from ..store.numbered_files import has_number, numbered_files
-from ..store.progress_mark import Progress, Writer, progress_of, writer_rests
-from ..store.stored_steps import StoredStep
+from ..store.joined_files import JoinedFiles
+from ..store.progress_mark import Progress
 from .file import File
-from .file_series import FileSeries, FileSteps, SeriesInFiles
+from .file_series import FileSeries, SeriesInFiles
 from .file_step import FileStep
 
-_OWN = "Fluvial"  # as attribute `software`
-_NAP_MIN_S, _NAP_MAX_S = 0.001, 0.2
-_SETTLED_S = 1.0  # without a change, after which a file of another program is taken for whole
-_LATE_LOOKS_MAX = 3
+OWN = "Fluvial"
+"""What Fluvial's own files have as attribute `software`."""
+NAP_MIN_S, NAP_MAX_S = 0.001, 0.2
+SETTLED_S = 1.0
+"""Without a change, after which a file of another program is taken for whole."""
+LATE_LOOKS_MAX = 3
+"""Looks in a row for which a writer was too fast, after which it is asked to rest."""
 _LOOK_S = 1.0  # between looks into files that seem unchanged
 
 
@@ -47,11 +43,24 @@ class Limits(NamedTuple):
     """For another step."""
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """What the first rank has found: a step, or the end."""
 
     number: int | None
     """None: there is no further step."""
+    path: str = ""
+    """Of the one of several joined files that has it."""
+    record: tuple[str, int] | None = None
+    """Dimension, and the position along it in that file."""
+
+
+def gone(name: str, progress: Progress) -> PeerLost:
+    """Return the error of a writer that is gone."""
+    return PeerLost(
+        f"the writer of '{shown_text(name)}' is gone: got {progress.said}; allowed: one that "
+        "closes its files. What it has finished can be read without follow, unless it was killed "
+        "while it changed the file"
+    )
 
 
 class FollowedSeries(SeriesInFiles):
@@ -67,48 +76,15 @@ class FollowedSeries(SeriesInFiles):
     followed = True
 
     def __init__(
-        self,
-        name: str,
-        open_now: Callable[[], File | FileSeries],
-        comm: Communicator | None,
-        until: str | None,
-        limits: Limits,
+        self, name: str, comm: Communicator | None, until: str | None, limits: Limits
     ) -> None:
         self.name = name
         self.comm = comm
-        self._open_now = open_now
         self._until = until
         self._limits = limits
         self._ranks = Together(comm, max(limits), f"follow '{shown_text(name)}'")
-        self._opened: weakref.WeakSet[File | FileSeries] = weakref.WeakSet()
-        self._latest: File | FileSeries | None = None
-        self._opened_at: Progress | None = None
-        """How far the writer was when `_latest` was opened."""
-        self._late_looks = 0
-        """Times in a row that the writer had changed the files before they were open."""
-        self._seen_writing = False
+        self._opened: weakref.WeakSet[File | FileSeries | JoinedFiles] = weakref.WeakSet()
         self._closed = False
-
-    @property
-    def steps(self) -> FileSteps:
-        """The steps that are finished by now. Local."""
-        found = self._look_again().steps
-        return FileSteps(found._stored, self.comm)
-
-    @property
-    def attrs(self) -> Attributes:
-        """Attributes of the (first) file as it is now. Local."""
-        return self._look_again().attrs
-
-    @property
-    def paths(self) -> list[str]:
-        """Of the files that there are by now. Local."""
-        return self._look_again().paths
-
-    @property
-    def format(self) -> str:
-        """Of the (first) file, e.g. "HDF5". Local."""
-        return self._look_again().format
 
     def __iter__(self) -> Iterator[FileStep]:
         """Give the steps from the first on, and wait for the next where it is not there.
@@ -119,6 +95,8 @@ class FollowedSeries(SeriesInFiles):
             No step came within `step_timeout`, and nothing says that none will.
         PeerLost
             The writer is gone, and all that it has finished was given.
+        InvalidArgument
+            A file does not join those before it, or one that was given has disappeared.
         """
         return self._taken.counted(self._each())
 
@@ -130,7 +108,7 @@ class FollowedSeries(SeriesInFiles):
             if found.number is None:
                 return
             last = found.number
-            yield self._ranks.run(partial(self._step, last), everywhere=True)
+            yield self._ranks.run(partial(self._step, found), everywhere=True)
 
     @property
     def _following(self) -> Iterator[FileStep]:
@@ -141,214 +119,82 @@ class FollowedSeries(SeriesInFiles):
     def close(self) -> None:
         """Close the files; what other threads wait for ends. Idempotent."""
         self._closed = True
-        self._latest = None
         for files in list(self._opened):
             files.close()
 
-    def _step(self, number: int) -> FileStep:
-        """Return a finished step. Local, but waits until this host sees it, too."""
-        end, looks = time.monotonic() + self._limits.next_s, 0
-        while True:
-            with self._writer_rests_after(looks):
-                files = self._latest
-                if files is None or number not in self._finished_in(files):
-                    files = self._open_whole()
-                if files is not None and number in self._finished_in(files):
-                    stored = self._stored_step(files, number)
-                    if stored is not None:
-                        return FileStep(stored, self.comm)
-            looks += 1
-            if time.monotonic() > end:
-                raise TimedOut(
-                    f"step {number} of '{shown_text(self.name)}' does not appear on this rank: got "
-                    f"{self._limits.next_s:g} s of waiting; allowed: files that all ranks see"
-                )
-            serve(_NAP_MAX_S)
-
-    def _stored_step(self, files: File | FileSeries, number: int) -> StoredStep | None:
-        """Return a finished step; None where the file was changed meanwhile, which may hide it."""
-        try:
-            return files.steps._stored.open_at(_numbers(files).index(number))
-        except Error as error:
-            now = progress_of(self.name)
-            if now.writer is Writer.GONE and not now.whole:
-                raise PeerLost(
-                    f"step {number} of '{shown_text(self.name)}' cannot be read: got a writer that "
-                    f"was killed while it changed the file ({now.said}); allowed: one that closes "
-                    "its files, or numbered files, of which it leaves all but the last"
-                ) from error
-            if now == self._opened_at:
-                raise
-            self._latest = None
-            return None
-
-    def _wait_for_step(self, after: int) -> _Found:
+    def _wait_for_step(self, after: int) -> Found:
         """Return the step that follows, once it is finished; on the first rank."""
-        begin, nap, first = time.monotonic(), _NAP_MIN_S, True
+        begin, nap, first = time.monotonic(), NAP_MIN_S, True
         looked_at = -_LOOK_S
         state: object = None
         while True:
             self._check_open()
-            progress = progress_of(self.name)
             ended = self._until is not None and os.path.exists(self._until)
-            self._seen_writing |= progress.writer is Writer.WRITES
-            state, previous = (progress, self._fingerprint()), state
+            state, previous = self._state(), state
             if state != previous:
-                begin, nap = time.monotonic(), _NAP_MIN_S
+                begin, nap = time.monotonic(), NAP_MIN_S
             if first or state != previous or ended or time.monotonic() - looked_at > _LOOK_S:
                 first, looked_at = False, time.monotonic()
-                number = self._finished_after(after)
-                if number is not None:
-                    return _Found(number)
-            if ended or self._complete(progress):
+                found = self._finished_after(after)
+                if found is not None:
+                    return found
+            if ended or self._is_complete():
                 # What was finished since the look before is there now.
-                return _Found(self._finished_after(after, complete=True))
-            if progress.writer is Writer.GONE:
-                raise PeerLost(
-                    f"the writer of '{shown_text(self.name)}' is gone: got {progress.said}; "
-                    "allowed: one that closes its files. What it has finished can be read "
-                    "without follow, unless it was killed while it changed the file"
-                )
-            limit = self._limits.first_s if self._latest is None else self._limits.next_s
+                return self._finished_after(after, complete=True) or Found(None)
+            self._check_writer()
+            limit = self._limits.next_s if self._readable else self._limits.first_s
             if time.monotonic() - begin > limit:
                 raise TimedOut(self._late(limit))
             serve(nap)
-            nap = min(2 * nap, _NAP_MAX_S)
+            nap = min(2 * nap, NAP_MAX_S)
 
     def _late(self, limit: float) -> str:
-        what = "no step came from" if self._latest is not None else "nothing can be read of"
-        option = "step_timeout" if self._latest is not None else "rendezvous_timeout"
+        what = "no step came from" if self._readable else "nothing can be read of"
+        option = "step_timeout" if self._readable else "rendezvous_timeout"
         return (
-            f"{what} '{shown_text(self.name)}' in time: got {limit:g} s of waiting; allowed: less. "
-            f"Raise {option}, or name a file by follow= that is made when no step will come"
+            f"{what} '{shown_text(self.name)}' in time: got {limit:g} s of waiting{self._why()}; "
+            f"allowed: less. Raise {option}, or name a file by follow= that is made when no step "
+            "will come"
         )
 
-    def _finished_after(self, after: int, complete: bool = False) -> int | None:
-        for again in (complete, True):
-            anew = again or self._latest is None
-            files = self._open_whole(complete) if anew else self._latest
-            if files is None:
-                return None
-            found = [number for number in self._finished_in(files) if number > after]
-            if found or again:
-                return next(iter(found), None)
-        return None
-
-    def _finished_in(self, files: File | FileSeries) -> list[int]:
-        """Return the numbers of steps that were finished when the files were opened."""
-        numbers, then = _numbers(files), self._opened_at
-        if then is None or (then.writer is not Writer.NONE and has_number(self.name)):
-            return numbers  # files get their names when they are whole
-        if then.writer is not Writer.NONE:
-            return [number for number in numbers if number <= then.finished]
-        if not has_number(self.name) or self._settled() or files.attrs.get("software") == _OWN:
-            return numbers
-        return numbers[:-1]  # another program may still be writing it
-
-    def _open_whole(self, complete: bool = False) -> File | FileSeries | None:
-        """Open the files as a finished step left them; None: that is not so now.
-
-        Of files that are `complete` an error is one; else another look may find them whole.
-        """
-        with self._writer_rests_after(self._late_looks):
-            files = self._open_if_whole(complete)
-        self._late_looks = 0 if files is not None else self._late_looks + 1
-        return files
-
-    def _writer_rests_after(self, late_looks: int) -> contextlib.AbstractContextManager[None]:
-        """Ask a writer that is faster than files can be opened to rest meanwhile."""
-        patient = late_looks < _LATE_LOOKS_MAX
-        return contextlib.nullcontext() if patient else writer_rests(self.name)
-
-    def _open_if_whole(self, complete: bool) -> File | FileSeries | None:
-        before = progress_of(self.name)
-        if not before.whole and before.writer is Writer.WRITES:
-            return None
-        if before.writer is Writer.NONE and self._hdf5_writer() is Hdf5Writer.ALONE:
-            return None
-        try:
-            files = self._open_now()
-            _numbers(files)
-        except Error:
-            # A writer that was killed while it changed a file may leave one that cannot be read.
-            if progress_of(self.name) != before or before.writer is not Writer.NONE:
-                return None
-            if self._latest is None and not self._exists():
-                return None
-            if not complete and not self._settled():
-                return None
-            raise
-        if progress_of(self.name).changes != before.changes:
-            return None
-        self._check_followed(files, before)
-        self._opened.add(files)
-        self._latest, self._opened_at = files, before
-        return files
-
-    def _check_followed(self, files: File | FileSeries, before: Progress) -> None:
-        """Refuse one file of netCDF-4 that grows: the index of its chunks changes under readers."""
-        growing = before.writer is Writer.WRITES and not has_number(self.name)
-        if growing and files.format.startswith("netCDF-4"):
-            files.close()
-            raise InvalidArgument(
-                f"one file of netCDF-4 cannot be followed: got '{shown_text(self.name)}'; allowed: "
-                "a file for each step, as 'run%T.nc4', or CDF-5, as 'run.nc'. Read it when its "
-                "writer has closed it"
-            )
-
-    def _look_again(self) -> File | FileSeries:
-        self._check_open()
-        end = time.monotonic() + self._limits.first_s
-        while (files := self._open_whole()) is None:
-            if time.monotonic() > end:
-                raise TimedOut(self._late(self._limits.first_s))
-            serve(_NAP_MIN_S)
-            self._check_open()
-        return files
-
-    def _complete(self, progress: Progress) -> bool:
-        """Tell whether the writer has closed the files."""
-        if progress.writer is not Writer.NONE or self._latest is None:
-            return False
-        if self._seen_writing:
-            return True
-        try:
-            if self._latest.attrs.get("software") == _OWN:
-                return True
-            return self._hdf5_writer() is Hdf5Writer.NONE
-        except Error:
-            return False  # it is being written
-
-    def _hdf5_writer(self) -> Hdf5Writer:
-        """Return what one file of another program says of it."""
-        return Hdf5Writer.UNKNOWN if has_number(self.name) else writer_of(self.name)
-
-    def _exists(self) -> bool:
-        if not has_number(self.name):
-            return os.path.exists(self.name)
-        try:
-            return bool(numbered_files(self.name))
-        except Error:
-            return False
-
-    def _settled(self) -> bool:
-        found = self._fingerprint()
-        return not found or time.time() - max(seen[1] for seen in found) * 1e-9 > _SETTLED_S
-
-    def _fingerprint(self) -> tuple[tuple[str, int, int], ...]:
-        """Return name, time of change and size of what could have changed."""
-        try:
-            paths = [self.name]
-            if has_number(self.name):
-                paths = [path for _, path in numbered_files(self.name)][-1:]
-            seen = ((path, os.stat(path)) for path in paths)
-            return tuple((path, s.st_mtime_ns, s.st_size) for path, s in seen)
-        except (OSError, Error):
-            return ()
+    def _not_here(self, number: int | None) -> TimedOut:
+        return TimedOut(
+            f"step {number} of '{shown_text(self.name)}' does not appear on this rank: got "
+            f"{self._limits.next_s:g} s of waiting{self._why()}; allowed: files that all ranks see"
+        )
 
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidArgument("the series is closed; use it inside its `with` block")
+
+    @property
+    def _readable(self) -> bool:
+        """Whether anything could be read so far."""
+        raise NotImplementedError
+
+    def _state(self) -> object:
+        """Return what differs when there may be more in the files. Looks at them."""
+        raise NotImplementedError
+
+    def _finished_after(self, after: int, complete: bool = False) -> Found | None:
+        """Return the step that follows, where it is finished; `complete`: so are the files."""
+        raise NotImplementedError
+
+    def _is_complete(self) -> bool:
+        """Tell whether nothing more will come, as it was when the state was asked for."""
+        raise NotImplementedError
+
+    def _check_writer(self) -> None:
+        """Raise PeerLost where the state was that of a writer which is gone."""
+        raise NotImplementedError
+
+    def _why(self) -> str:
+        """Return why nothing can be read of a file that is there, for messages."""
+        return ""
+
+    def _step(self, found: Found) -> FileStep:
+        """Return a finished step. Local, but waits until this host sees it, too."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, object]:
         raise InvalidArgument(
@@ -358,7 +204,3 @@ class FollowedSeries(SeriesInFiles):
 
     def __repr__(self) -> str:
         return f"<fluvial.FollowedSeries {self.name!r}>"
-
-
-def _numbers(files: File | FileSeries) -> list[int]:
-    return files.steps.indices

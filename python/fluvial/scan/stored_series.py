@@ -17,6 +17,8 @@ from ..store.bp_file import FORMAT
 from ..store.numbered_files import has_number
 from .file import File, Path, open_files
 from .file_series import FileSeries, open_numbered
+from .followed_files import FollowedFiles
+from .followed_joined import FollowedJoined
 from .followed_series import FollowedSeries, Limits
 
 
@@ -60,15 +62,23 @@ class StoredSeries(NamedTuple):
             These files cannot be followed.
         """
         name = self.name
-        joined = isinstance(name, str) and glob.has_magic(name) and not os.path.exists(name)
-        if not isinstance(name, str) or "raw" in self.options or joined:
+        if not isinstance(name, str) or "raw" in self.options:
             raise InvalidArgument(
-                f"this cannot be followed: got {shown(name)}; allowed: one file, or a file for "
-                "each step by its number, as in 'data%T.h5'"
+                f"this cannot be followed: got {'raw=' if isinstance(name, str) else ''}"
+                f"{shown(self.options['raw'] if isinstance(name, str) else name)}; allowed: one "
+                "file, a pattern by which files are found as they appear, as 'run_*.nc', or a "
+                "file for each step, as 'data%T.h5'; none of raw numbers, which do not say how "
+                "many are written"
             )
-        return FollowedSeries(
-            name, partial(self.open, unnamed_records=True), comm, until, Limits(first_s, next_s)
-        )
+        limits = Limits(first_s, next_s)
+        if glob.has_magic(name) and not self._is_numbered(name) and not os.path.exists(name):
+            return FollowedJoined(name, self._open_one, comm, until, limits)
+        return FollowedFiles(name, partial(self.open, unnamed_records=True), comm, until, limits)
+
+    def _open_one(self, path: str) -> File:
+        files = StoredSeries(path, self.engine, self.options).open(unnamed_records=True)
+        assert isinstance(files, File)
+        return files
 
     @staticmethod
     def _is_numbered(name: str) -> bool:

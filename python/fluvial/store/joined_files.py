@@ -24,6 +24,7 @@ from ..describe.engines import kind_of_folder, refuse_what_is_no_file
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
 from .coordinates import CoordinateVariables, are_times, not_in_order, typed
+from .joined_dimension import joined_dimension, path_of
 from .stored_alike import (
     check_same_axes,
     check_stored_alike,
@@ -90,6 +91,11 @@ class JoinedFiles:
             self.names,
             bool(decode),
         )
+
+    @property
+    def first(self) -> _core.File:
+        """The (first) file."""
+        return self._open()[0]
 
     @property
     def path(self) -> str:
@@ -169,6 +175,11 @@ class JoinedFiles:
         ]
         self._iterations.update(files for _, files in found)
         return found
+
+    def joined_with(self, behind: JoinedFiles) -> JoinedFiles:
+        """Return these files and those behind them as one; both remain usable as they are."""
+        parts = [*self._open(), *behind._open()]
+        return JoinedFiles(parts, self.decode, self._layouts, self.unnamed_records)
 
     def axis_of(self, name: str, dimension: str) -> int | None:
         """Return the axis of a dataset along a dimension of the file; None where it has none.
@@ -344,26 +355,10 @@ class JoinedFiles:
     def joined_dimension(self) -> str | None:
         """The dimension along which several files are one."""
         first, *others = self._open()
-        if not others:
-            return None
-        unlimited = [name for name, _, is_unlimited in first.dimensions if is_unlimited]
-        sound = [first.dataset(n) for n in self.names if n not in first.unreadable]
-        most = max(sound, key=lambda d: len(d.shape), default=None)
-        dims = [] if most is None else [self._path_of(most.name, d) for d in most.dimensions]
-        return next((d for d in dims[:1] if d in unlimited), None) or (
-            unlimited[0] if unlimited else dims[0] if dims else None
-        )
+        return joined_dimension(first) if others else None
 
     def _path_of(self, dataset: str, dim: str) -> str:
-        """Return what the file calls a dimension of a dataset: that of the nearest group outwards.
-
-        A dataset in a group calls it by its last name.
-        """
-        known = {path for path, _, _ in self._open()[0].dimensions}
-        group = dataset.rpartition("/")[0]
-        while group and f"{group}/{dim}" not in known:
-            group = group.rpartition("/")[0]
-        return f"{group}/{dim}" if group else dim
+        return path_of(self._open()[0], dataset, dim)
 
     def _length(self, part: _core.File, dim: str) -> int:
         lengths = {name: length for name, length, _ in part.dimensions}

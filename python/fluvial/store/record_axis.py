@@ -50,9 +50,9 @@ def records_along(files: JoinedFiles, dim: str) -> int:
     """
     if dim != UNNAMED and not files.grows:
         return files.dims[dim]
-    along = _along(files, dim)
     if files.grows:  # the last one; those before it are complete
-        return min((_stored_records(*places) for places in along.values()), default=0)
+        return stored_records(files, dim)
+    along = _along(files, dim)
     lengths = {name: parts[0].shape[axis] for name, (parts, axis) in along.items()}
     if len(set(lengths.values())) > 1:
         least, most = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
@@ -62,6 +62,18 @@ def records_along(files: JoinedFiles, dim: str) -> int:
             "its datasets whole, without follow: file[name]"
         )
     return next(iter(lengths.values()), 0)
+
+
+def stored_records(files: JoinedFiles, dim: str) -> int:
+    """Return how many records all datasets have of which each chunk is stored. Local."""
+    along = _along(files, dim).values()
+    return min((_stored_records(*places) for places in along), default=0)
+
+
+def places_along(files: JoinedFiles, dim: str) -> int:
+    """Return how many records the dataset that has the most of them has room for. Local."""
+    along = _along(files, dim).values()
+    return max((sum(part.shape[axis] for part in parts) for parts, axis in along), default=0)
 
 
 def _along(files: JoinedFiles, dim: str) -> dict[str, tuple[Sequence[FileDataset], int]]:

@@ -108,7 +108,9 @@ TEST_CASE("packed data becomes float64") {
     CHECK(decoding.scale == 0.01);
     CHECK(decoding.offset == 273.15);
     CHECK(decoding.decoded(DType::Int16) == DType::Float64);
-    CHECK(!quiet({{"scale_factor", 1.0}, {"add_offset", 0.0}}, DType::Int16).packed);
+    CHECK(quiet({{"scale_factor", 1.0}, {"add_offset", 0.0}}, DType::Int16).packed);
+    CHECK(!quiet({{"scale_factor", 1.0}, {"add_offset", 0.0}}, DType::Float32).packed);
+    CHECK(!quiet({}, DType::Int16).packed);
 }
 
 TEST_CASE("valid ranges: stored numbers, or unpacked ones for packed integers") {

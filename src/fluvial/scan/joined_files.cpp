@@ -9,6 +9,7 @@
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/base/terms.hpp"
 #include "fluvial/scan/coordinate_values.hpp"
+#include "fluvial/scan/joined_dimension.hpp"
 #include "fluvial/scan/record_axis.hpp"
 #include "fluvial/scan/time_units.hpp"
 #include "fluvial/scan/units.hpp"
@@ -95,37 +96,9 @@ JoinedFiles::JoinedFiles(const store::FileNames& names) : JoinedFiles(open_all(n
 JoinedFiles::JoinedFiles(std::vector<FilePtr> files) : files_(std::move(files)) {
     FLUVIAL_ASSERT(!files_.empty());
     check_that_only_the_last_grows(files_);
-    dimension_ = find_dimension();
-}
-
-std::optional<std::string> JoinedFiles::first_dimension(const store::Dataset& dataset) const {
-    const auto& names = dataset.dimensions();
-    return dataset.shape().empty() ? std::nullopt
-           : names.empty()         ? std::optional<std::string>("")
-                                   : std::optional(path_of(first(), dataset, names.front()));
-}
-
-std::optional<std::string> JoinedFiles::find_dimension() const {
-    if (files_.size() == 1) {
-        return std::nullopt;
+    if (files_.size() > 1) {
+        dimension_ = joined_dimension(first());
     }
-    DatasetPtr most;
-    for (const std::string& name : first().names()) {
-        if (!first().unreadable().contains(name)) {
-            const DatasetPtr dataset = first().dataset(name);
-            most = !most || dataset->shape().size() > most->shape().size() ? dataset : most;
-        }
-    }
-    const auto begin = most ? first_dimension(*most) : std::nullopt;
-    std::vector<std::string> unlimited;
-    for (const store::Dimension& dimension : first().dimensions()) {
-        if (dimension.unlimited) {
-            unlimited.push_back(dimension.name);
-        }
-    }
-    const bool begins_so =
-        begin && std::find(unlimited.begin(), unlimited.end(), *begin) != unlimited.end();
-    return begins_so || unlimited.empty() ? begin : unlimited.front();
 }
 
 const JoinedFiles::Parts& JoinedFiles::parts_of(const std::string& name) const {
@@ -137,7 +110,7 @@ const JoinedFiles::Parts& JoinedFiles::parts_of(const std::string& name) const {
 
 JoinedFiles::Parts JoinedFiles::find_parts(const std::string& name) const {
     Parts parts{first().dataset(name)};
-    const auto begin = first_dimension(*parts.front());
+    const auto begin = first_dimension(first(), *parts.front());
     if (!dimension_ || !begin) {
         return parts;
     }

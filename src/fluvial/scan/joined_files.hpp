@@ -56,9 +56,6 @@ class JoinedFiles {
     std::string out_of_order(const std::string& coordinate, Index begin, Index end) const;
 
   private:
-    std::optional<std::string> find_dimension() const;
-    /// As dimension(): of scalars none.
-    std::optional<std::string> first_dimension(const store::Dataset& dataset) const;
     Parts find_parts(const std::string& name) const;
     std::vector<double> read_values(const std::string& name) const;
 

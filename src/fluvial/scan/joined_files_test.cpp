@@ -184,10 +184,6 @@ TEST_CASE("a pattern is its files by name, a list those in its order") {
     const Series listed({"run_3.nc", "run_1.nc"}, world.comm);
     CHECK(listed.at(0).dataset("t")->bytes().path() == "run_3.nc");
     CHECK(Variable::open(pattern, "t").shape()[0] == 6);
-    SeriesOptions following;
-    following.follow = true;
-    CHECK_THROWS_WITH_AS(Series(pattern, world.comm, following),
-                         doctest::Contains("this cannot be followed"), InvalidArgument);
     CHECK_THROWS_WITH_AS(Series("x_*.nc", world.comm), doctest::Contains("no such files"),
                          NoSuchFile);
     CHECK_THROWS_WITH_AS(Series({"run_1.nc", "x_*.nc", "run_2.nc"}, world.comm),

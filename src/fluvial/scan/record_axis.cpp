@@ -128,15 +128,16 @@ Index records_along(const store::File& file, const std::string& dimension) {
         }
         return found->length;
     }
+    if (file.grows()) {
+        return stored_along(file, dimension);
+    }
     std::optional<std::pair<Index, std::string>> least, most;
     for (const auto& [name, place] : along(file, dimension)) {
-        const auto& [dataset, axis] = place;
-        const Index records =
-            file.grows() ? stored_records(*dataset, axis) : dataset->shape()[axis];
+        const Index records = place.first->shape()[place.second];
         least = std::min(least.value_or(std::pair(records, name)), std::pair(records, name));
         most = std::max(most.value_or(std::pair(records, name)), std::pair(records, name));
     }
-    if (least && !file.grows() && least->first != most->first) {
+    if (least && least->first != most->first) {
         throw DamagedFile(
             Problem{"'" + file.path() + "' has not as many records of one dataset as of another",
                     text(least->first, " of '", least->second, "' and ", most->first, " of '",
@@ -144,6 +145,23 @@ Index records_along(const store::File& file, const std::string& dimension) {
                     "as many", "Use its datasets whole: Variable::open"});
     }
     return least ? least->first : 0;
+}
+
+Index stored_along(const store::File& file, const std::string& dimension) {
+    std::optional<Index> least;
+    for (const auto& [name, place] : along(file, dimension)) {
+        const Index records = stored_records(*place.first, place.second);
+        least = std::min(least.value_or(records), records);
+    }
+    return least.value_or(0);
+}
+
+Index places_along(const store::File& file, const std::string& dimension) {
+    Index most = 0;
+    for (const auto& [name, place] : along(file, dimension)) {
+        most = std::max(most, place.first->shape()[place.second]);
+    }
+    return most;
 }
 
 }  // namespace fluvial::scan

@@ -31,4 +31,10 @@ std::optional<int> axis_along(const store::File& file, const store::Dataset& dat
 /// another.
 Index records_along(const store::File& file, const std::string& dimension);
 
+/// How many records all datasets have of which each chunk is stored. Local.
+Index stored_along(const store::File& file, const std::string& dimension);
+
+/// How many records the dataset that has the most of them has room for. Local.
+Index places_along(const store::File& file, const std::string& dimension);
+
 }  // namespace fluvial::scan

@@ -9,10 +9,12 @@
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/followed_files.hpp"
+#include "fluvial/scan/followed_joined.hpp"
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/staged_file.hpp"
 #include "fluvial/stage/job_options.hpp"
 #include "fluvial/store/engines.hpp"
+#include "fluvial/store/numbered_files.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -96,11 +98,12 @@ Series::Series(const store::FileNames& called, const mpi::Comm& comm, const Seri
             options_ = std::move(choice.options);
             const Engine* engine = engine_of(options_);
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
-            if ((live && name.is_list()) || (name.several() && (live || options_.follow))) {
+            if (live ? name.is_list() || name.several() : options_.follow && name.is_list()) {
                 throw InvalidArgument(Problem{
                     live ? "a list or a pattern is no stream" : "this cannot be followed", name_,
                     live ? "one name by itself"
-                         : "one file, or a file for each step by its number, as in 'data%T.h5'",
+                         : "one file, a pattern by which files are found as they appear, as "
+                           "'run_*.nc', or a file for each step, as 'data%T.h5'",
                     ""});
             }
             if (!live) {
@@ -123,11 +126,22 @@ Series::Series(const store::FileNames& called, const mpi::Comm& comm, const Seri
         return found;
     };
     if (options_.follow) {
-        followed_ = std::make_unique<FollowedFiles>(
-            name_, comm, [open] { return open(true); },
-            FollowedFiles::Limits{options_.stream.rendezvous_timeout_s,
-                                  options_.stream.step_timeout_s, options_.stream.stall_timeout_s,
-                                  options_.until});
+        const FollowedSeries::Limits limits{options_.stream.rendezvous_timeout_s,
+                                            options_.stream.step_timeout_s,
+                                            options_.stream.stall_timeout_s, options_.until};
+        if (name.several() && !store::has_number(name_)) {
+            followed_ = std::make_unique<FollowedJoined>(
+                name_, comm,
+                [options = options_](const std::string& path) {
+                    auto file = store::open_file(path);
+                    check_format(*file, engine_of(options));
+                    return file;
+                },
+                limits);
+            return;
+        }
+        followed_ =
+            std::make_unique<FollowedFiles>(name_, comm, [open] { return open(true); }, limits);
         return;
     }
     mpi::agree_on(

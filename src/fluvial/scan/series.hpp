@@ -34,7 +34,7 @@
 
 namespace fluvial::scan {
 
-class FollowedFiles;
+class FollowedSeries;
 
 using SeriesOptions = stage::SeriesReaderOptions;
 
@@ -43,7 +43,7 @@ class Series {
     /// Collective over `comm`, whose ranks open the same: a stream as stage::Reader does, files
     /// each for itself. A list and a pattern are files. Throws on every rank what stage::Reader,
     /// store::FileNames::paths and store::open_file throw, and InvalidArgument for an engine that
-    /// there is not, or that does not read what was found, for several files that are to be
+    /// there is not, or that does not read what was found, for a list of files that are to be
     /// followed, and where ranks see different files or numbers of steps; and what
     /// stage::with_job_options throws.
     Series(const store::FileNames& name, const mpi::Comm& comm, const SeriesOptions& options = {});
@@ -80,7 +80,7 @@ class Series {
     std::string name_;
     SeriesOptions options_;
     std::unique_ptr<stage::Reader> reader_;  ///< of a stream
-    std::unique_ptr<FollowedFiles> followed_;
+    std::unique_ptr<FollowedSeries> followed_;
     std::optional<StoredSteps> stored_;
     std::size_t next_ = 0;
     bool closed_ = false;  ///< files that are not followed

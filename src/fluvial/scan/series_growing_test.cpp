@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HDF5 that another program writes for its readers (SWMR), followed: each whole record is a step.
+#include <filesystem>
+#include <fstream>
+
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
@@ -41,6 +44,25 @@ TEST_CASE("records are steps as they are written, and the end is when the file i
     }
     growing.close();
     CHECK_FALSE(series.next());
+}
+
+TEST_CASE("a pattern gives the same records, and the end by a file alone") {
+    store::GrowingFile growing;
+    SeriesOptions options;
+    options.follow = true;
+    options.until = growing.path() + ".done";
+    const std::string stem = growing.path().substr(0, growing.path().size() - 3);
+    Series series(stem + "*.h5", mpi::Comm(), options);
+    for (std::uint64_t number = 0; number < 3; ++number) {
+        growing.make_room(number + 1);
+        growing.write(number);
+        check_step(series.next(), number);
+    }
+    growing.close();
+    CHECK_THROWS_AS(series.next(0.3), TimedOut);
+    std::ofstream(options.until) << "";
+    CHECK_FALSE(series.next());
+    std::filesystem::remove(options.until);
 }
 
 TEST_CASE("what is written only in part is no step") {

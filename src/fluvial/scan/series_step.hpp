@@ -59,6 +59,7 @@ class SeriesStep {
   private:
     friend class Series;
     friend class StoredSteps;
+    friend class FollowedJoined;
     SeriesStep(std::uint64_t index, std::shared_ptr<const JoinedFiles> files,
                std::optional<Record> record = {})
         : index_(index), files_(std::move(files)), record_(std::move(record)) {}

@@ -34,7 +34,8 @@ struct SeriesReaderOptions {
     /// exists, or it has the suffix of a format, a "/" or a "%".
     std::string engine{};
     /// Files that are still being written: next() waits for steps, until their writer has closed
-    /// them. Without effect on streams, which are always followed.
+    /// them. Those of a pattern are joined as they appear, and only `until` says that no more will.
+    /// Without effect on streams, which are always followed.
     bool follow = false;
     /// A file that somebody makes when no step will come, for files of programs that do not say.
     std::string until{};
