@@ -26,11 +26,14 @@ std::string said(const Silence& silence, const std::string& how, const std::stri
 }  // namespace
 
 std::string silent_here(const Silence& silence) {
-    const char* const how =
-        is_stopped(silence.process) ? " was stopped by a signal" : " does not run";
-    return said(silence, text(" on ", host_name(), how),
-                text("Continue it (kill -CONT ", silence.process.id, ")",
-                     silence.of.empty() ? "" : text(" and begin ", silence.of, " again")));
+    const std::string again = silence.of.empty() ? "" : text(" and begin ", silence.of, " again");
+    if (is_stopped(silence.process)) {
+        return said(silence, text(" on ", host_name(), " was stopped by a signal"),
+                    text("Continue it (kill -CONT ", silence.process.id, ")", again));
+    }
+    return said(silence, text(" on ", host_name(), " takes no part, though no signal stopped it"),
+                text("See whether it has closed its end, hangs, or finds no core to run on (ps -p ",
+                     silence.process.id, " -o stat,wchan,time)", again));
 }
 
 std::string silent_afar(const Silence& silence) {
