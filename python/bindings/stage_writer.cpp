@@ -44,16 +44,19 @@ void bind_writer(nb::module_& m) {
         .def(
             "put",
             [](HeldWriteStep& step, nb::handle named, nb::handle array, nb::handle offset,
-               nb::handle shape, const Attributes& attributes) {
+               nb::handle shape, const std::optional<Attributes>& attributes) {
                 const std::string name = to_text(named, "the name of the dataset");
                 const BorrowedArray data(array);
                 const Coordinates& extent = data.view().extent;
                 const Region region{place(offset, extent), extent};
                 const Coordinates global = shape_or(shape, extent);
                 const nb::gil_scoped_release release;
-                step->put(name, data.view(), region.offset, global, attributes);
+                const stage::NamedArray one{name, &data.view(),
+                                            attributes ? &*attributes : nullptr};
+                step->put({&one, 1}, region.offset, global);
             },
-            "name"_a.none(), "array"_a.none(), "offset"_a.none(), "shape"_a.none(), "attributes"_a)
+            "name"_a.none(), "array"_a.none(), "offset"_a.none(), "shape"_a.none(),
+            "attributes"_a.none())
         .def(
             "put_together",
             [](HeldWriteStep& step, nb::dict arrays, nb::handle offset, nb::handle shape,

@@ -14,6 +14,9 @@ DECODING = (
 )
 """What turns stored elements into values, or says which of them are none."""
 
+DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned")
+"""Those that xarray decodes by; where an array of its has one it was not decoded."""
+
 OF_DIMENSIONS = (
     *("DIMENSION_LIST", "CLASS", "NAME", "REFERENCE_LIST"),
     *("_Netcdf4Dimid", "_Netcdf4Coordinates"),

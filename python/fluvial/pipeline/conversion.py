@@ -63,9 +63,15 @@ class Conversion:
         else:
             self._rules = [("*", _real(dtype), "f")]
 
-    def dtype_of(self, name: str, dtype: np.dtype) -> np.dtype:
-        """Return the dtype in which a dataset arrives."""
+    def dtype_of(self, name: str, dtype: np.dtype, is_coordinate: bool = False) -> np.dtype:
+        """Return the dtype in which a dataset arrives.
+
+        A coordinate, such as time, keeps its own unless it is named: days since 1900 of float32
+        are five minutes apart.
+        """
         for pattern, wanted, kinds in self._rules:
+            if is_coordinate and pattern == "*":
+                continue
             if _fits(name, pattern) and dtype.kind in kinds:
                 return wanted
         return dtype

@@ -129,7 +129,9 @@ class Transfer:
 
     def _load(self, name: str, dataset: PipedDataset, pieces: list[Piece]) -> _Load:
         region = region_of(dataset, self._selecting.isel, self._selecting.sel)
-        dtype = self._selecting.conversion.dtype_of(name, dataset.stored_dtype)
+        own = name.rpartition("/")[2]
+        is_coordinate = own == TIME or tuple(dataset.dims) == (own,)
+        dtype = self._selecting.conversion.dtype_of(name, dataset.stored_dtype, is_coordinate)
         attrs = carried_attributes(dataset.attrs)
         labels = list(dataset.dims)
         if "axisLabels" not in attrs and labels != [f"dim_{axis}" for axis in range(len(labels))]:

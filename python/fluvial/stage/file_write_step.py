@@ -226,7 +226,8 @@ class FileWriteStep:
                 f"{known.dtype} {shown(known.shape)}, as in this step"
             )
         part = Part(begin, np.empty(like.shape, dtype) if made is None else made.astype(dtype))
-        return _Chunk(name, Extent(dtype.name, whole, {}), plain(attrs), part)
+        said = None if attrs is None else plain(attrs)
+        return _Chunk(name, Extent(dtype.name, whole, {}), said, part)
 
     def _check_open(self) -> None:
         if self._over:

@@ -206,10 +206,9 @@ class FileWriteSeries:
             self._mark.fail(why)
 
     def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> Mapping[str, object]:
-        """Return the attributes of a dataset: those of earlier steps until they are given anew."""
-        said = plain(attrs)
-        if said:
-            self._said[name] = said
+        """Return the attributes of a dataset: those of earlier steps until some are given anew."""
+        if attrs is not None:
+            self._said[name] = plain(attrs)
         return self._said.get(name, {})
 
     def write(self, put: Put) -> None:

@@ -12,7 +12,12 @@ import numpy.typing as npt
 from ..base.arguments import to_array, to_dtype, to_mapping, without_mask, wrong_type
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
-from ..describe.storage_attributes import plain_attributes
+from ..describe.storage_attributes import (
+    DECODED_BY_XARRAY,
+    carried_attributes,
+    plain_attributes,
+)
+from .put_grid import with_own_grid
 
 Said: TypeAlias = Mapping[str, object] | None
 """Attributes, where there are any."""
@@ -32,10 +37,24 @@ def as_put(name: object, array: npt.ArrayLike | None, attrs: Said) -> tuple[np.n
     own, dims = getattr(array, "attrs", None), getattr(array, "dims", None)
     if isinstance(own, Mapping) and dims is not None:
         labels = [str(dim) for dim in dims]
+        own = with_own_grid(own, labels, getattr(array, "shape", ()), getattr(array, "coords", {}))
         if any(label != f"dim_{axis}" for axis, label in enumerate(labels)):
             own = {**own, "axisLabels": labels}
-        attrs = {**plain_attributes(own), **to_mapping(attrs, "attrs")}
+        brought = carried_attributes(own) if _is_undecoded(array) else plain_attributes(own)
+        attrs = {**brought, **to_mapping(attrs, "attrs")} if brought else attrs
     return to_array(array, f"the array of {shown(name)}", "Text goes into attrs"), attrs
+
+
+def _is_undecoded(array: object) -> bool:
+    """Tell whether a labelled array has elements as they are stored, which its attributes decode.
+
+    xarray keeps those that it decodes by in `encoding` then.
+    """
+    view = getattr(array, "view", None)
+    if view is not None:
+        return getattr(view, "decode", True) is False
+    attrs: Mapping[str, object] = getattr(array, "attrs", {})
+    return hasattr(array, "encoding") and any(name in attrs for name in DECODED_BY_XARRAY)
 
 
 def as_puts(
@@ -47,12 +66,12 @@ def as_puts(
     """
     common = plain(attrs)
     if type(arrays) is dict and all(type(array) is np.ndarray for array in arrays.values()):
-        return arrays, dict.fromkeys(arrays, common) if common else {}
+        return arrays, {} if attrs is None else dict.fromkeys(arrays, common)
     made: dict[str, np.ndarray] = {}
     said: dict[str, dict[str, AttributeValue]] = {}
     for name, array in arrays.items():
         made[name], own = as_put(name, array, attrs)
-        if own:
+        if own is not None:
             said[name] = plain(own)
     return made, said
 

@@ -88,8 +88,8 @@ class WriteStep:
         shape
             Of the whole dataset, the same on all ranks; None: the array's.
         attrs
-            Of the dataset; kept for later steps until they are given anew. They go before those of
-            a labelled array.
+            Of the dataset; kept for later steps until some are given anew, which take the place of
+            all (``{}``: of none). They go before those of a labelled array.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class WriteStep:
         if isinstance(name, str) or not isinstance(name, Mapping):
             if type(array) is not np.ndarray:
                 array, attrs = as_put(name, array, attrs)
-            self._core.put(name, array, offset, shape, plain(attrs))
+            self._core.put(name, array, offset, shape, None if attrs is None else plain(attrs))
             return
         refuse_array(array)
         arrays, said = as_puts(name, attrs)

@@ -24,6 +24,7 @@ from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.selection import Over, one_of, to_dims
+from ..describe.storage_attributes import DECODED_BY_XARRAY
 from ..scan.axis_weights import Weights
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
@@ -41,7 +42,6 @@ Dims = Over | Iterable[Hashable] | EllipsisType | None
 _REMEDY = (
     "Open the file with fl.open and select there, or use xarray's own reduction on this object"
 )
-_DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned")
 
 
 @xr.register_dataarray_accessor("fluvial")
@@ -72,7 +72,7 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
         name = min(names)
         if len(names) > 1 or name.rpartition("/")[2] != str(array.name):
             raise _not_of_file(array, f"a new name of what the file calls {name!r}")
-        stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
+        stored = any(name in array.attrs for name in DECODED_BY_XARRAY)
         paths = sources if len(sources) == 1 else _in_order(array, name, sources)
         file = open_files(paths, decode="xarray")
         found = _find(array, name, file)._decoded_as(False if stored else "xarray")

@@ -103,14 +103,36 @@ RecordWriter::KnownDefinition* RecordWriter::find(std::string_view name) {
     return known == definitions_.end() ? nullptr : &*known;
 }
 
-RecordWriter::KnownDefinition& RecordWriter::define(std::string_view name, DType dtype,
-                                                    const Attributes& attributes) {
+void RecordWriter::say(std::string_view name, const Attributes& attributes) {
+    KnownDefinition* const known = find(name);
+    if (known == nullptr) {
+        said_before_.insert_or_assign(std::string(name), attributes);
+        return;
+    }
+    Definition& definition = known->second;
+    if (definition.said_in != steps_begun_) {
+        definition.current = attributes;
+        definition.said_in = steps_begun_;
+        return;
+    }
+    for (const auto& [key, value] : attributes) {
+        definition.current.insert_or_assign(key, value);
+    }
+}
+
+RecordWriter::KnownDefinition& RecordWriter::define(std::string_view name, DType dtype) {
     KnownDefinition* const known = find(name);
     if (known != nullptr && known->second.dtype == dtype) {
-        for (const auto& [key, value] : attributes) {
-            known->second.current.insert_or_assign(key, value);
-        }
         return *known;
+    }
+    Attributes attributes;
+    std::uint64_t said_in = steps_begun_;
+    if (known != nullptr) {  // another dtype takes no attributes away
+        attributes = known->second.current;
+        said_in = known->second.said_in;
+    } else if (const auto said = said_before_.find(name); said != said_before_.end()) {
+        attributes = std::move(said->second);
+        said_before_.erase(said);
     }
     ByteWriter payload;
     payload.put(DefinitionKind::Dataset);
@@ -119,7 +141,7 @@ RecordWriter::KnownDefinition& RecordWriter::define(std::string_view name, DType
     fluvial::encode(payload, attributes);
     append_definition(payload);
     auto& definition = *definitions_.try_emplace(std::string(name)).first;
-    definition.second = {definition_count_++, dtype, attributes, attributes};
+    definition.second = {definition_count_++, dtype, attributes, attributes, said_in};
     return definition;
 }
 
@@ -133,7 +155,10 @@ void RecordWriter::begin(const Attributes& step_attributes) {
 std::size_t RecordWriter::add(std::string_view name, DType dtype, const Coordinates& shape,
                               const Attributes& attributes, const Region& region,
                               std::uint64_t arena_offset) {
-    KnownDefinition& known = define(name, dtype, attributes);
+    if (!attributes.empty()) {
+        say(name, attributes);
+    }
+    KnownDefinition& known = define(name, dtype);
     auto& [known_name, definition] = known;
     if (definition.used_by != steps_begun_) {
         definition.used_by = steps_begun_;

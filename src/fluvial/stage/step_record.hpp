@@ -37,8 +37,11 @@ class RecordWriter {
     /// Series attributes; a later call replaces them for the steps that follow.
     void define_series(const Attributes& attributes);
     void begin(const Attributes& step_attributes);
-    /// A chunk at `arena_offset`, or on the disk (0). Attributes are merged into those that the
-    /// dataset has so far. Returns the number of the chunk in this step.
+    /// From now on these are the attributes of the dataset, in the place of those of earlier steps
+    /// and beside those that this step has said; also where nothing of it comes into the step.
+    void say(std::string_view name, const Attributes& attributes);
+    /// A chunk at `arena_offset`, or on the disk (0). Attributes are said, if there are any.
+    /// Returns the number of the chunk in this step.
     std::size_t add(std::string_view name, DType dtype, const Coordinates& shape,
                     const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
     /// Where the chunk that has this number is on the disk.
@@ -67,6 +70,7 @@ class RecordWriter {
         DType dtype = DType::UInt8;
         Attributes attributes;      ///< as written with the definition
         Attributes current;         ///< as of the last put; a difference travels with each step
+        std::uint64_t said_in = 0;  ///< the step, as counted by begin(), that said them
         std::uint64_t used_by = 0;  ///< the step, as counted by begin(), in which ...
         std::size_t entry = 0;      ///< ... this is its entry
     };
@@ -107,13 +111,14 @@ class RecordWriter {
     using KnownDefinition = std::pair<const std::string, Definition>;
     /// The definition of this name; null where there is none.
     KnownDefinition* find(std::string_view name);
-    KnownDefinition& define(std::string_view name, DType dtype, const Attributes& attributes);
+    KnownDefinition& define(std::string_view name, DType dtype);
 
     Arena& arena_;
     WriterCell& cell_;
     std::uint64_t last_definition_ = 0;
     std::uint32_t definition_count_ = 0;
     std::unordered_map<std::string, Definition, HashOfName, std::equal_to<>> definitions_;
+    std::map<std::string, Attributes, std::less<>> said_before_;  ///< of datasets still to come
     std::uint64_t steps_begun_ = 0;
     Attributes series_attributes_;
     Attributes step_attributes_;

@@ -162,6 +162,11 @@ bool WriteStep::State::place(HandleLock::Call& call, std::span<const NamedArray>
     if (*grant == Grant::NeverFits) {
         never_fits(w, arrays, bytes, slot);
     }
+    for (const NamedArray& array : arrays) {  // for later steps, too, where this one is discarded
+        if (array.attributes != nullptr) {
+            w.records->say(array.name, *array.attributes);
+        }
+    }
     if (*grant == Grant::Discarded) {
         accepted = false;
         return false;
@@ -173,8 +178,7 @@ bool WriteStep::State::place(HandleLock::Call& call, std::span<const NamedArray>
     static const Attributes none;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
         const auto& [name, data, attributes] = arrays[i];
-        places[i].chunk = w.records->add(name, data->dtype, where.global(*data),
-                                         attributes != nullptr ? *attributes : none,
+        places[i].chunk = w.records->add(name, data->dtype, where.global(*data), none,
                                          where.region(*data), places[i].arena_offset);
     }
     return true;
@@ -231,7 +235,7 @@ void WriteStep::State::put(std::span<const NamedArray> arrays, const Where& wher
 
 void WriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
                     const Coordinates& shape, const Attributes& attributes) {
-    const NamedArray array{name, &data, &attributes};
+    const NamedArray array{name, &data, attributes.empty() ? nullptr : &attributes};
     State::Place place{};
     state_->put({&array, 1}, {&offset, &shape}, {&place, 1});
 }
@@ -252,7 +256,7 @@ MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Reg
     MutableArrayView view{nullptr, dtype, region.extent,
                           contiguous_strides(region.extent, size_of(dtype))};
     const ArrayView chunk = view;
-    const NamedArray array{name, &chunk, &attributes};
+    const NamedArray array{name, &chunk, attributes.empty() ? nullptr : &attributes};
     State::Place place{};
     const bool placed = state_->place(call, {&array, 1}, {&region.offset, &shape}, {&place, 1});
     const auto bytes = static_cast<std::size_t>(bytes_of(array));

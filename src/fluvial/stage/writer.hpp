@@ -54,7 +54,8 @@ class Writer;
 struct NamedArray {
     std::string_view name;
     const ArrayView* data;
-    const Attributes* attributes = nullptr;  ///< none: those of earlier steps stay
+    /// In the place of those of earlier steps, which stay where this is null.
+    const Attributes* attributes = nullptr;
 };
 
 /// A step being written by this rank. Ends by end(); going out of scope without it gives the step

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grid of a labelled array that is put: openPMD's attributes of a mesh, from its coordinates.
+
+What was selected, transposed or reduced still has the attributes of the whole mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..store.grid_coordinates import along
+
+_GRID = ("gridSpacing", "gridGlobalOffset", "position")
+
+
+def with_own_grid(
+    attrs: Mapping[str, object], dims: Sequence[str], shape: tuple[int, ...], coords: object
+) -> dict[str, object]:
+    """Return attributes with the grid that the coordinates of an array are; none, where not.
+
+    Parameters
+    ----------
+    attrs
+        Those of the array.
+    dims, shape
+        Its axes.
+    coords
+        A mapping of names to coordinates, as xarray's.
+    """
+    own = dict(attrs)
+    if "gridSpacing" not in own:
+        return own
+    labels = [_numbers(coords, dim) for dim in dims]
+    stated = [along(axis, tuple(dims), shape, own) for axis in range(len(dims))]
+    if own.get("axisLabels", list(dims)) in (list(dims), list(dims)[::-1]) and all(
+        a is not None and b is not None and np.array_equal(a.values, b)
+        for a, b in zip(stated, labels, strict=True)
+    ):
+        return own  # the whole mesh
+    spacing = [_spacing(label, dim, own) for dim, label in zip(dims, labels, strict=True)]
+    found: dict[str, object] = {k: v for k, v in own.items() if k not in _GRID}
+    if dims and all(step is not None for step in spacing):
+        found |= {
+            "gridSpacing": spacing,
+            "gridGlobalOffset": [float(label[0]) for label in labels if label is not None],
+            "position": [0.0] * len(dims),
+        }
+        if "dataOrder" in found:
+            found["dataOrder"] = "C"  # in which they are stated here
+    return found
+
+
+def _numbers(coords: Any, dim: str) -> np.ndarray | None:
+    """Return the coordinates along a dimension; None where there are none, or no numbers."""
+    found = np.asarray(coords[dim].values) if dim in coords else None
+    return found if found is not None and found.ndim == 1 and found.dtype.kind in "iuf" else None
+
+
+def _spacing(labels: np.ndarray | None, dim: str, attrs: Mapping[str, Any]) -> float | None:
+    """Return the distance of coordinates, which is the same everywhere; None where it is not."""
+    if labels is None or not labels.size:
+        return None
+    if labels.size == 1:
+        names, stated = attrs.get("axisLabels"), attrs.get("gridSpacing")
+        if isinstance(names, list) and isinstance(stated, list) and len(names) == len(stated):
+            known = dict(zip(names, stated, strict=True))
+            return float(known.get(dim, 1.0)) if attrs.get("dataOrder") != "F" else 1.0
+        return 1.0
+    step = float(labels[-1] - labels[0]) / (labels.size - 1)
+    regular = np.allclose(np.diff(labels), step, rtol=1e-9, atol=0)
+    return step if regular and step else None
