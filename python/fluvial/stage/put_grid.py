@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..store.grid_coordinates import along
-
 _GRID = ("gridSpacing", "gridGlobalOffset", "position")
 
 
@@ -33,6 +31,8 @@ def with_own_grid(
     own = dict(attrs)
     if "gridSpacing" not in own:
         return own
+    from ..store.grid_coordinates import along  # which needs xarray, as few programs that write do
+
     labels = [_numbers(coords, dim) for dim in dims]
     stated = [along(axis, tuple(dims), shape, own) for axis in range(len(dims))]
     if own.get("axisLabels", list(dims)) in (list(dims), list(dims)[::-1]) and all(
