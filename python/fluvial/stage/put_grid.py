@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..describe.regular_grid import positions_along
+
 _GRID = ("gridSpacing", "gridGlobalOffset", "position")
 
 
@@ -31,12 +33,10 @@ def with_own_grid(
     own = dict(attrs)
     if "gridSpacing" not in own:
         return own
-    from ..store.grid_coordinates import along  # which needs xarray, as few programs that write do
-
     labels = [_numbers(coords, dim) for dim in dims]
-    stated = [along(axis, tuple(dims), shape, own) for axis in range(len(dims))]
+    stated = [positions_along(axis, len(dims), n, own) for axis, n in enumerate(shape)]
     if own.get("axisLabels", list(dims)) in (list(dims), list(dims)[::-1]) and all(
-        a is not None and b is not None and np.array_equal(a.values, b)
+        a is not None and b is not None and np.array_equal(a, b)
         for a, b in zip(stated, labels, strict=True)
     ):
         return own  # the whole mesh

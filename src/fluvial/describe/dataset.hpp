@@ -3,6 +3,7 @@
 /// language.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct DatasetDescription {
     /// Of a step in memory: one a put, of all writer ranks, in their order. In a file chunk i is
     /// found when it is needed, by the dataset's layout (store/layout.hpp).
     std::vector<Chunk> chunks{};
+    /// Of a live step: in which step its attributes were given, as its writer's ranks count steps;
+    /// 0: in none.
+    std::uint64_t said_in = 0;
 };
 
 /// Throws InvalidArgument unless a dataset can have this name in streams and files: words with

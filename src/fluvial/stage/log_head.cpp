@@ -11,7 +11,7 @@ namespace fluvial::stage {
 namespace {
 
 constexpr char log_magic[8] = {'F', 'L', 'U', 'S', 'T', 'E', 'P', 'S'};
-constexpr std::uint32_t log_version = 2;
+constexpr std::uint32_t log_version = 3;
 
 struct StoredHead {
     char magic[8];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "fluvial/base/error.hpp"
 
@@ -16,6 +17,12 @@ struct DefinitionHead {
     std::uint64_t bytes;
 };
 enum class DefinitionKind : std::uint8_t { Dataset, Series };
+
+/// What a step says of a dataset's attributes: others than with the definition; said in this very
+/// step; in another one than the definition's, whose number follows.
+constexpr std::uint8_t said_anew = 1, said_now = 2, said_later = 4;
+/// In the place of the number of the step that says it, as those before it are lower.
+constexpr auto in_this_step = std::numeric_limits<std::uint64_t>::max();
 
 void encode_indices(ByteWriter& out, const Coordinates& c) {
     out.append(c.begin(), sizeof(Index) * static_cast<std::size_t>(c.size()));
@@ -71,6 +78,16 @@ BytesOfFile decode_logged(ByteReader& in, const Chunk& chunk, const std::string&
     return logged;
 }
 
+/// The attributes of a dataset are those that were said last, by any of the ranks.
+void join_attributes(DatasetDescription& dataset, const Attributes& said, std::uint64_t said_in) {
+    if (said_in > dataset.said_in) {
+        dataset.attributes = said;
+        dataset.said_in = said_in;
+    } else if (said_in == dataset.said_in) {
+        dataset.attributes.insert(said.begin(), said.end());
+    }
+}
+
 }  // namespace
 
 void RecordWriter::append_definition(const ByteWriter& payload) {
@@ -103,21 +120,22 @@ RecordWriter::KnownDefinition* RecordWriter::find(std::string_view name) {
     return known == definitions_.end() ? nullptr : &*known;
 }
 
+void RecordWriter::Said::join(const Attributes& more, std::uint64_t step) {
+    if (in != step) {
+        attributes = more;
+        in = step;
+        return;
+    }
+    for (const auto& [key, value] : more) {
+        attributes.insert_or_assign(key, value);
+    }
+}
+
 void RecordWriter::say(std::string_view name, const Attributes& attributes) {
     KnownDefinition* const known = find(name);
-    if (known == nullptr) {
-        said_before_.insert_or_assign(std::string(name), attributes);
-        return;
-    }
-    Definition& definition = known->second;
-    if (definition.said_in != steps_begun_) {
-        definition.current = attributes;
-        definition.said_in = steps_begun_;
-        return;
-    }
-    for (const auto& [key, value] : attributes) {
-        definition.current.insert_or_assign(key, value);
-    }
+    Said& said = known != nullptr ? known->second.current
+                                  : said_before_.try_emplace(std::string(name)).first->second;
+    said.join(attributes, steps_begun_);
 }
 
 RecordWriter::KnownDefinition& RecordWriter::define(std::string_view name, DType dtype) {
@@ -125,23 +143,22 @@ RecordWriter::KnownDefinition& RecordWriter::define(std::string_view name, DType
     if (known != nullptr && known->second.dtype == dtype) {
         return *known;
     }
-    Attributes attributes;
-    std::uint64_t said_in = steps_begun_;
+    Said said;
     if (known != nullptr) {  // another dtype takes no attributes away
-        attributes = known->second.current;
-        said_in = known->second.said_in;
-    } else if (const auto said = said_before_.find(name); said != said_before_.end()) {
-        attributes = std::move(said->second);
-        said_before_.erase(said);
+        said = known->second.current;
+    } else if (const auto before = said_before_.find(name); before != said_before_.end()) {
+        said = std::move(before->second);
+        said_before_.erase(before);
     }
     ByteWriter payload;
     payload.put(DefinitionKind::Dataset);
     payload.put_string(std::string(name));
     payload.put(dtype);
-    fluvial::encode(payload, attributes);
+    fluvial::encode(payload, said.attributes);
+    payload.put(said.in);
     append_definition(payload);
     auto& definition = *definitions_.try_emplace(std::string(name)).first;
-    definition.second = {definition_count_++, dtype, attributes, attributes, said_in};
+    definition.second = {definition_count_++, dtype, said, said};
     return definition;
 }
 
@@ -196,10 +213,16 @@ RecordPlace RecordWriter::finish() {
         out.put(entry.definition->number);
         out.put<std::uint8_t>(static_cast<std::uint8_t>(entry.shape.size()));
         encode_indices(out, entry.shape);
-        const bool changed = entry.definition->current != entry.definition->attributes;
-        out.put<std::uint8_t>(changed ? 1 : 0);
+        const Said &current = entry.definition->current, &written = entry.definition->written;
+        const bool changed = current.attributes != written.attributes;
+        const bool now = current.in == steps_begun_, later = !now && current.in != written.in;
+        out.put<std::uint8_t>((changed ? said_anew : 0) | (now ? said_now : 0) |
+                              (later ? said_later : 0));
         if (changed) {
-            fluvial::encode(out, entry.definition->current);
+            fluvial::encode(out, current.attributes);
+        }
+        if (later) {
+            out.put(current.in);
         }
         out.put(entry.chunk_count);
         for_each_chunk(entry, [&](const PutChunk& chunk) {
@@ -232,7 +255,9 @@ Bytes RecordWriter::logged_record() const {
         out.put(entry.definition->dtype);
         out.put<std::uint8_t>(static_cast<std::uint8_t>(entry.shape.size()));
         encode_indices(out, entry.shape);
-        fluvial::encode(out, entry.definition->current);
+        const Said& said = entry.definition->current;
+        fluvial::encode(out, said.attributes);
+        out.put(said.in == steps_begun_ ? in_this_step : said.in);
         out.put(entry.chunk_count);
         for_each_chunk(entry, [&](const PutChunk& chunk) {
             encode_indices(out, chunk.region.offset);
@@ -292,6 +317,7 @@ void RecordReader::define(std::span<const std::byte> definition) {
         dataset.name = in.get_string();
         dataset.dtype = dtype_from_number(in.get<std::uint8_t>());
         dataset.attributes = decode_attributes(in);
+        dataset.said_in = in.get<std::uint64_t>();
         definitions_.push_back(std::move(dataset));
     }
 }
@@ -331,9 +357,12 @@ void RecordReader::read_dataset(ByteReader& in, ByteReader& places, StepDescript
     const int ndim = in.get<std::uint8_t>();
     const Coordinates shape = decode_indices(in, ndim);
     DatasetDescription& dataset = dataset_of(step, definition.name, definition.dtype, shape, rank_);
+    const auto how = in.get<std::uint8_t>();
     const Attributes attributes =
-        in.get<std::uint8_t>() != 0 ? decode_attributes(in) : definition.attributes;
-    dataset.attributes.insert(attributes.begin(), attributes.end());
+        (how & said_anew) != 0 ? decode_attributes(in) : definition.attributes;
+    const std::uint64_t later =
+        (how & said_later) != 0 ? in.get<std::uint64_t>() : definition.said_in;
+    join_attributes(dataset, attributes, (how & said_now) != 0 ? in_this_step : later);
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
         Chunk chunk = decode_chunk(in, definition.name, shape, rank_);
         read_place(places, chunk, definition.name, dataset.dtype);
@@ -391,7 +420,7 @@ void read_logged_record(int rank, std::span<const std::byte> record, StepDescrip
         const Coordinates shape = decode_indices(in, in.get<std::uint8_t>());
         DatasetDescription& dataset = dataset_of(step, name, dtype, shape, rank);
         const Attributes attributes = decode_attributes(in);
-        dataset.attributes.insert(attributes.begin(), attributes.end());
+        join_attributes(dataset, attributes, in.get<std::uint64_t>());
         for (auto chunks = in.get<std::uint32_t>(); chunks > 0; --chunks) {
             Chunk chunk = decode_chunk(in, name, shape, rank);
             chunk.place = decode_logged(in, chunk, name, dtype);

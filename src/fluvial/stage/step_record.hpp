@@ -65,12 +65,18 @@ class RecordWriter {
     Bytes logged_record() const;
 
   private:
+    /// The attributes of a dataset, and the step, as counted by begin(), that said them; 0: none.
+    struct Said {
+        Attributes attributes{};
+        std::uint64_t in = 0;
+        void join(const Attributes& more, std::uint64_t step);
+        friend bool operator==(const Said&, const Said&) = default;
+    };
     struct Definition {
         std::uint32_t number = 0;
         DType dtype = DType::UInt8;
-        Attributes attributes;      ///< as written with the definition
-        Attributes current;         ///< as of the last put; a difference travels with each step
-        std::uint64_t said_in = 0;  ///< the step, as counted by begin(), that said them
+        Said written;               ///< with the definition
+        Said current;               ///< as of the last put; a difference travels with each step
         std::uint64_t used_by = 0;  ///< the step, as counted by begin(), in which ...
         std::size_t entry = 0;      ///< ... this is its entry
     };
@@ -118,7 +124,7 @@ class RecordWriter {
     std::uint64_t last_definition_ = 0;
     std::uint32_t definition_count_ = 0;
     std::unordered_map<std::string, Definition, HashOfName, std::equal_to<>> definitions_;
-    std::map<std::string, Attributes, std::less<>> said_before_;  ///< of datasets still to come
+    std::map<std::string, Said, std::less<>> said_before_;  ///< of datasets still to come
     std::uint64_t steps_begun_ = 0;
     Attributes series_attributes_;
     Attributes step_attributes_;
@@ -202,6 +208,7 @@ class RecordReader {
         std::string name;
         DType dtype;
         Attributes attributes;
+        std::uint64_t said_in = 0;
     };
     void read_dataset(ByteReader& in, ByteReader& places, StepDescription& step, Trail* trail);
     void read_place(ByteReader& places, Chunk& chunk, const std::string& name, DType dtype) const;
