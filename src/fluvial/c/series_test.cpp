@@ -280,6 +280,48 @@ TEST_CASE("what is said of a dataset in a step that is discarded is in the next 
     CHECK(fluvial_writer_close(writer) == FLUVIAL_OK);
 }
 
+TEST_CASE("attributes that are said one after the other all stay, in streams and files") {
+    const Folder folder;
+    for (const std::string& name : {std::string("plate"), folder / "plate%T.nc"}) {
+        CAPTURE(name);
+        const Options writing{{"directory", folder.path()}, {"readers", "0"}};
+        const Options reading{{"directory", folder.path()}};
+        fluvial_writer* writer = nullptr;
+        fluvial_reader* reader = nullptr;
+        REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, name.c_str(), writing, &writer) == FLUVIAL_OK);
+        for (const std::string said : {"units", "about", ""}) {
+            if (!said.empty()) {
+                CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_DATASET, "x", said.c_str(),
+                                                  said.c_str()) == FLUVIAL_OK);
+            }
+            CHECK(put_step_of_file(writer, folder) == FLUVIAL_OK);
+        }
+        const bool live = name == "plate";
+        if (live) {
+            REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, name.c_str(), reading, &reader) ==
+                    FLUVIAL_OK);
+        }
+        REQUIRE(fluvial_writer_close(writer) == FLUVIAL_OK);
+        if (!live) {
+            REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, name.c_str(), reading, &reader) ==
+                    FLUVIAL_OK);
+        }
+        for (int step = 0; step < 3; ++step) {
+            int more = 0;
+            char text[16];
+            REQUIRE(fluvial_reader_next(reader, &more) == FLUVIAL_OK);
+            REQUIRE(more == 1);
+            const auto ask = [&](const char* said) {
+                return fluvial_reader_get_att_text(reader, FLUVIAL_DATASET, "x", said, sizeof text,
+                                                   text);
+            };
+            CHECK(ask("units") == FLUVIAL_OK);
+            CHECK(ask("about") == (step == 0 ? FLUVIAL_EINVAL : FLUVIAL_OK));
+        }
+        CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
+    }
+}
+
 TEST_CASE("the next iteration is one more than the last, in streams and files") {
     const Folder folder;
     const Options writing{{"directory", folder.path()}, {"readers", "0"}, {"queue_steps", "8"}};

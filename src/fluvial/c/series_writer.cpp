@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "fluvial/c/boundary.hpp"
@@ -30,7 +31,8 @@ struct fluvial_writer {
     bool begun = false;                             ///< a step, ever
     Attributes of_series, of_step;                  ///< said so far; of the step that begins next
     GroupAttributes of_groups;                      ///< of all steps from now on
-    std::map<std::string, Attributes> of_datasets;  ///< to be put with them
+    std::map<std::string, Attributes> of_datasets;  ///< the same
+    std::set<std::string> news;  ///< datasets of which more was said since they were put
 
     /// What is to be done in files, all ranks do.
     void check_mpi() const {
@@ -45,13 +47,6 @@ struct fluvial_writer {
                                           "Call fluvial_writer_begin_step first"});
         }
         return *step;
-    }
-    /// What was said of a dataset is in the series now; but a step that the queue's policy has
-    /// discarded took nothing.
-    void forget_said(const std::string& dataset) {
-        if (step->accepted()) {
-            of_datasets.erase(dataset);
-        }
     }
     void check_no_step(const char* call) const {
         if (step) {
@@ -111,6 +106,9 @@ void say(fluvial_writer& writer, int of, const char* path, const char* name, Att
         }
         auto& all = of == FLUVIAL_GROUP ? writer.of_groups : writer.of_datasets;
         all[path].insert_or_assign(name, std::move(value));
+        if (of == FLUVIAL_DATASET) {
+            writer.news.insert(path);
+        }
     }
 }
 
@@ -147,8 +145,8 @@ Part part_of(fluvial_writer& writer, const char* dataset, MPI_Datatype type, int
         c::coordinates_from(ndims, shape, "shape"),
         {}};
     check_inside(part.region, part.shape, {"a part of", dataset});
-    if (const auto said = writer.of_datasets.find(dataset); said != writer.of_datasets.end()) {
-        part.attributes = said->second;
+    if (writer.news.contains(dataset)) {
+        part.attributes = writer.of_datasets.at(dataset);  // those said before, too
     }
     return part;
 }
@@ -257,7 +255,7 @@ int fluvial_writer_put(fluvial_writer* writer, const char* dataset, MPI_Datatype
             part.name,
             ArrayView(static_cast<const std::byte*>(data), part.dtype, part.region.extent),
             part.region.offset, part.shape, part.attributes);
-        mine.forget_said(part.name);
+        mine.news.erase(part.name);
     });
 }
 
@@ -270,7 +268,7 @@ int fluvial_writer_span(fluvial_writer* writer, const char* dataset, MPI_Datatyp
         *data = mine.open_step()
                     .span(part.name, part.dtype, part.region, part.shape, part.attributes)
                     .data;
-        mine.forget_said(part.name);
+        mine.news.erase(part.name);
     });
 }
 
