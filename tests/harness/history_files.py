@@ -15,11 +15,9 @@ import fluvial as fl
 LIMITS = {"rendezvous_timeout": 60, "step_timeout": 60}
 
 
-@contextlib.contextmanager
 def classic(path):
     """Open a file for writing: netCDF classic by the netCDF library."""
-    with netCDF4.Dataset(path, "w", format="NETCDF3_64BIT_OFFSET") as file:
-        yield file
+    return netCDF4.Dataset(path, "w", format="NETCDF3_64BIT_OFFSET")
 
 
 @contextlib.contextmanager
@@ -30,18 +28,14 @@ def by_scipy(path):
         yield file
 
 
-@contextlib.contextmanager
 def by_netcdf4(path):
     """Open a file for writing: netCDF-4 by the netCDF library."""
-    with netCDF4.Dataset(path, "w", format="NETCDF4") as file:
-        yield file
+    return netCDF4.Dataset(path, "w", format="NETCDF4")
 
 
-@contextlib.contextmanager
 def by_h5netcdf(path):
     """Open a file for writing: netCDF-4 by h5netcdf."""
-    with h5netcdf.legacyapi.Dataset(path, "w") as file:
-        yield file
+    return h5netcdf.legacyapi.Dataset(path, "w")
 
 
 def define(file, length=5, units="days since 2000-01-01", dtype="f8", name="v"):
