@@ -109,3 +109,70 @@ def test_files_of_other_programs_have_both_kinds(tmp_path):
                 file["data/0/lat"].attrs["axisLabels"] = ["lat"]
         with fl.open(name) as series:
             assert coordinate_of_u(next(iter(series))) == (["lat"], float(U[:2].sum()))
+
+
+@pytest.mark.parametrize("engine", ["live", ".h5", "%T.h5", ".bp"])
+def test_components_of_a_record_are_no_coordinates_of_each_other(engine, tmp_path):
+    """In one dimension the component x of a field is called like the axis."""
+    squares = np.arange(5.0) ** 2
+
+    def put(step):
+        for name in ("x", "y"):
+            step.put(f"meshes/E/{name}", squares, attrs={"axisLabels": ["x"], "gridSpacing": [0.5]})
+
+    def use(step):
+        for name in ("x", "y"):
+            component = step.meshes["E"][name]
+            assert component.coords["x"].values.tolist() == [0, 0.5, 1, 1.5, 2]
+            assert float(component.sel(x=1.0).sum()) == 4
+        return True
+
+    assert of_one_step(engine, tmp_path, put, use)
+
+
+@pytest.mark.parametrize("engine", ["live", ".h5"])
+def test_what_a_group_says_of_its_axes(engine, tmp_path):
+    if engine == "live":
+        with both_ends(tmp_path) as (writer, reader):
+            check_groups(writer, lambda: reader.next())
+    else:
+        with fl.open(str(tmp_path / "run.h5"), "w") as writer:
+            check_groups(writer, None)
+        with fl.open(str(tmp_path / "run.h5")) as reader:
+            check_groups(None, lambda: next(iter(reader)))
+
+
+def check_groups(writer, found):
+    if writer is not None:
+        said = {"meshes/E": {"axisLabels": ["x"], "gridSpacing": [0.5]}}
+        with writer.step(groups=said) as step:
+            step.put("meshes/E/x", np.arange(5.0))
+            step.put("meshes/E/y", np.arange(5.0) + 10)
+    if found is not None:
+        y = found()["meshes/E/y"]
+        assert y.dims == ("x",)
+        assert float(y.sel(x=2.0).sum()) == 14
+
+
+@pytest.mark.parametrize("engine", ["live", ".h5", ".bp"])
+def test_components_of_particles_are_paired_by_position(engine, tmp_path):
+    def put(step):
+        step.put("particles/e/position/x", np.arange(7.0))
+        step.put("particles/e/position/y", np.arange(7.0)[::-1].copy())
+
+    def use(step):
+        x, y = (step[f"particles/e/position/{name}"] for name in "xy")
+        return float(x.where(y > 3).mean()), len(x.coords)
+
+    assert of_one_step(engine, tmp_path, put, use) == (1.0, 0)
+
+
+def test_the_nearest_variable_along_the_axis_is_its_coordinate(tmp_path):
+    """One of that name but of two axes, nearer by, is none."""
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["run/u"] = U
+        file["run/u"].attrs["axisLabels"] = ["lat", "lon"]
+        file["run/lat"] = np.zeros((2, 4))
+        file["lat"] = LAT
+    with fl.open(str(tmp_path / "other.h5")) as file:
+        assert file["run/u"].coords["lat"].values.tolist() == LAT.tolist()

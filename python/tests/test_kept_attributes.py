@@ -128,6 +128,16 @@ def test_one_dtype_for_all_leaves_coordinates_as_they_are(tmp_path):
         assert series["T"].dtype == np.float32
 
 
+def test_one_dtype_for_all_takes_components_that_are_called_like_axes(tmp_path):
+    with fl.open(tmp_path / "a.h5", "w") as file, file.step() as step:
+        for name in ("meshes/E/x", "meshes/E/y"):
+            step.put(name, np.arange(3.0), attrs={"axisLabels": ["x"]})
+    fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", dtype="f4")
+    with fl.open(tmp_path / "b.h5") as file:
+        for step in file:
+            assert {str(step[name].dtype) for name in step} == {"float32"}
+
+
 def selections(t):
     return {
         "part": t.isel(x=slice(1, 3)),

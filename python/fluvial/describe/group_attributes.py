@@ -67,6 +67,16 @@ def own_attributes(attrs: Mapping[str, object]) -> Attributes:
     return Attributes((name, value) for name, value in attrs.items() if _MARK not in name)
 
 
+def said_of_group(attrs: Mapping[str, object], path: str, name: str) -> dict[str, object]:
+    """Return one attribute of a group, by its name, of those of a step in a stream; {} without it.
+
+    >>> said_of_group({"meshes/E@smooth": True}, "meshes/E", "smooth")
+    {'smooth': True}
+    """
+    key = f"{path}{_MARK}{name}"
+    return {name: attrs[key]} if path and key in attrs else {}
+
+
 def groups_of(attrs: Mapping[str, object]) -> dict[str, Attributes]:
     """Return what the attributes of a step in a stream say of groups.
 

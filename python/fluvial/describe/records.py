@@ -152,6 +152,20 @@ def _paths(attributes: Mapping[str, object]) -> tuple[str, str]:
     return found[0], found[1]
 
 
+def is_record(group: str, attributes: Mapping[str, object]) -> bool:
+    """Tell whether what a group has are components of one record, none the coordinate of another.
+
+    By the attributes of a mesh that the group has, or by its path in a step.
+
+    >>> is_record("meshes/E", {}), is_record("data/0/fields/E", {"gridSpacing": [0.5]})
+    (True, True)
+    >>> is_record("meshes", {}), is_record("fields", {"axisLabels": ["lat", "lon"]})
+    (False, False)
+    """
+    first, _, name = group.partition("/")
+    return (first == "meshes" and bool(name) and "/" not in name) or "gridSpacing" in attributes
+
+
 def unit_of(attributes: Mapping[str, object], name: str) -> float:
     """Return what turns stored values into SI units: the attribute unitSI; 1 where there is none.
 

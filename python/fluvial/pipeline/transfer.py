@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..describe.dates import OF_TIME, TIME, Date, step_attributes, to_date
+from ..describe.records import is_record
 from ..describe.storage_attributes import carried_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
@@ -103,7 +104,7 @@ class Transfer:
             names = self._selecting.datasets.of(part.names())
             shares = self._shares(part, names)
             for name in names:
-                found[name] = self._load(name, part[name], shares[name])
+                found[name] = self._load(part, name, shares[name])
         return found
 
     def _check(self, step: JoinedStep) -> None:
@@ -127,11 +128,12 @@ class Transfer:
         shares = part.mine(strategy, names, own=own)
         return {name: coalesced(shares[name]) if stored else shares[name] for name in names}
 
-    def _load(self, name: str, dataset: PipedDataset, pieces: list[Piece]) -> _Load:
+    def _load(self, step: PipedStep, name: str, pieces: list[Piece]) -> _Load:
+        dataset = step[name]
         region = region_of(dataset, self._selecting.isel, self._selecting.sel)
-        own = name.rpartition("/")[2]
-        is_coordinate = own == TIME or tuple(dataset.dims) == (own,)
-        dtype = self._selecting.conversion.dtype_of(name, dataset.stored_dtype, is_coordinate)
+        dtype = self._selecting.conversion.dtype_of(
+            name, dataset.stored_dtype, _is_coordinate(step, name)
+        )
         attrs = carried_attributes(dataset.attrs)
         labels = list(dataset.dims)
         if "axisLabels" not in attrs and labels != [f"dim_{axis}" for axis in range(len(labels))]:
@@ -171,6 +173,13 @@ class Transfer:
             return None
         self._said[name] = attrs
         return attrs
+
+
+def _is_coordinate(step: PipedStep, name: str) -> bool:
+    """Tell whether a dataset is the time, or called like its axis, but no component of a record."""
+    group, _, own = name.rpartition("/")
+    called_so = tuple(step[name].dims) == (own,)
+    return own == TIME or (called_so and not is_record(group, step.groups.get(group, {})))
 
 
 def _of_record(

@@ -20,6 +20,7 @@ from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.attributes import Attributes, AttributeValue
 from ..describe.axis_labels import axis_labels
+from ..describe.group_attributes import said_of_group
 from ..describe.records import unit_of
 from ..describe.selection import (
     Over,
@@ -200,7 +201,7 @@ class Dataset(Reductions[Reduced], ByName):
     def dims(self) -> tuple[str, ...]:
         """Names of the axes by openPMD's attribute `axisLabels`; dim_0, dim_1 … without one.
 
-        Of the dataset, or of the step where that has a label for each axis.
+        Of the dataset, of its group, or of the step: the first with a label for each axis.
         """
         return self._labels or tuple(f"dim_{axis}" for axis in range(self.ndim))
 
@@ -225,7 +226,9 @@ class Dataset(Reductions[Reduced], ByName):
 
     @functools.cached_property
     def _labels(self) -> tuple[str, ...] | None:
-        return axis_labels(self.ndim, self._said, self._step.said)
+        said = self._step.said
+        group = self.name.rpartition("/")[0]
+        return axis_labels(self.ndim, self._said, said_of_group(said, group, "axisLabels"), said)
 
     def axes(self, over: Over) -> list[int]:
         """Return axes, given by name or number, as numbers."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,8 @@ class CoordinateVariables:
         Gives the datasets of a name, one a file where it is joined; raises InvalidArgument.
     everywhere
         Gives the datasets of a name in all files.
+    is_record
+        Whether what a group of the first file has are components of one record.
     decode
         Times become dates, packed numbers are unpacked.
     """
@@ -81,6 +83,7 @@ class CoordinateVariables:
         first_of: Callable[[str], _core.FileDataset],
         parts_of: Callable[[str], Parts],
         everywhere: Callable[[str], Parts],
+        is_record: Callable[[str], bool],
         names: Sequence[str],
         decode: bool = True,
     ) -> None:
@@ -88,25 +91,26 @@ class CoordinateVariables:
         self._first_of = first_of
         self._parts_of = parts_of
         self._everywhere = everywhere
+        self._is_record = is_record
         self._names = set(names)
         self._dims: dict[str, list[str]] = {}
         self._known: dict[str, xr.Variable] = {}
 
     def of_dim(self, dataset: str, dim: str) -> xr.Variable | None:
         """Return the coordinate variable of a dataset's dimension, all of it; None without one."""
-        found = self._find(dataset, dim)
-        # What is called like the axis is its coordinate, also where nothing names its own axis.
-        if found is None or self._dims_of(found) not in ([dim], [""]):
-            return None
-        return self._read(found, dim)
+        for found in self._called(dataset, dim):
+            # What is called like the axis is its coordinate, also where nothing names its own axis.
+            if self._dims_of(found) in ([dim], [""]):
+                return self._read(found, dim)
+        return None
 
     def named(self, dataset: str, name: str) -> xr.Variable | None:
         """Return a 1-D variable by its name, along whatever dimension; None without one."""
-        found = self._find(dataset, name)
-        dims = [] if found is None else self._dims_of(found)
-        if found is None or len(dims) != 1 or not dims[0]:
-            return None
-        return self._read(found, *dims)
+        for found in self._called(dataset, name):
+            dims = self._dims_of(found)
+            if len(dims) == 1 and dims[0]:
+                return self._read(found, *dims)
+        return None
 
     def auxiliary(
         self, dataset: str, attributes: Mapping[str, object], unseen: Sequence[str] = ()
@@ -118,7 +122,7 @@ class CoordinateVariables:
         out: dict[str, xr.Variable] = {}
         named = attributes.get("coordinates", "")
         for name in named.split() if isinstance(named, str) else ():
-            found = self._find(dataset, name)
+            found = next(self._called(dataset, name), None)
             if found is None:
                 continue
             dims = self._dims_of(found)
@@ -139,15 +143,18 @@ class CoordinateVariables:
             self._dims[name] = [dim.rpartition("/")[2] for dim in dimensions]
         return self._dims[name]
 
-    def _find(self, dataset: str, name: str) -> str | None:
-        """Look in the dataset's group and then outwards, as the CF conventions say."""
-        group = dataset.rpartition("/")[0]
+    def _called(self, dataset: str, name: str) -> Iterator[str]:
+        """Look in the dataset's group and then outwards, as the CF conventions say.
+
+        Not among the components of the dataset's own record: "E/x" says nothing of where "E/y" is.
+        """
+        own = group = dataset.rpartition("/")[0]
         while True:
             path = f"{group}/{name}" if group else name
-            if path in self._names:
-                return path
+            if path in self._names and not (group == own and self._is_record(group)):
+                yield path
             if not group:
-                return None
+                return
             group = group.rpartition("/")[0]
 
     def _read(self, name: str, *dims: str) -> xr.Variable:

@@ -8,7 +8,7 @@ import functools
 import os
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -21,6 +21,7 @@ from ..base.weak_methods import weakly
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
 from ..describe.engines import kind_of_folder, refuse_what_is_no_file
+from ..describe.records import is_record
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
 from .coordinates import CoordinateVariables, are_times, not_in_order, typed
@@ -88,6 +89,7 @@ class JoinedFiles:
             weakly(self._first),
             weakly(self.parts_of),
             weakly(self._everywhere),
+            weakly(self._is_record),
             self.names,
             bool(decode),
         )
@@ -342,7 +344,8 @@ class JoinedFiles:
             return found
         if len(parts) > 1:
             return None
-        attributes = parts[0].attributes, self._open()[0].attributes
+        of_group = self._of_group(dataset.rpartition("/")[0])
+        attributes = parts[0].attributes, of_group, self._open()[0].attributes
         return grid_coordinates.along(axis, tuple(dims), parts[0].shape, *attributes)
 
     def _first(self, name: str) -> _core.FileDataset:
@@ -350,6 +353,13 @@ class JoinedFiles:
 
     def _everywhere(self, name: str) -> list[_core.FileDataset]:
         return [part.dataset(name) for part in self._open()]
+
+    def _of_group(self, group: str) -> Mapping[str, object]:
+        first = self._open()[0]
+        return first.group_attributes(group) if group in first.groups else {}
+
+    def _is_record(self, group: str) -> bool:
+        return is_record(group, self._of_group(group))
 
     @functools.cached_property
     def joined_dimension(self) -> str | None:

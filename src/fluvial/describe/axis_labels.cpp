@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/describe/axis_labels.hpp"
 
-#include <set>
-#include <tuple>
 #include <variant>
 
 namespace fluvial {
@@ -44,24 +42,32 @@ std::vector<std::string> axis_labels(const DatasetDescription& dataset) {
     return good(dataset.dimensions, ndim) ? dataset.dimensions : std::vector<std::string>();
 }
 
-void label_by_name(std::vector<DatasetDescription>& datasets) {
-    std::set<std::tuple<std::string, std::string, Index>> axes;  // group, name and length
-    for (const DatasetDescription& dataset : datasets) {
-        const std::vector<std::string> labels = axis_labels(dataset);
-        std::string group = dataset.name;
-        while (!group.empty()) {
-            group = group_of(group);
-            for (std::size_t axis = 0; axis < labels.size(); ++axis) {
-                axes.emplace(group, labels[axis], dataset.shape[static_cast<int>(axis)]);
-            }
+void LabelledAxes::add(const std::string& name, const Coordinates& shape,
+                       const std::vector<std::string>& labels) {
+    std::string group = name;
+    while (!group.empty()) {
+        group = group_of(group);
+        for (std::size_t axis = 0; axis < labels.size(); ++axis) {
+            known_.emplace(group, labels[axis], shape[static_cast<int>(axis)]);
         }
     }
+}
+
+std::string LabelledAxes::label_of(const std::string& name, const Coordinates& shape) const {
+    const std::string group = group_of(name);
+    std::string own = name.substr(group.empty() ? 0 : group.size() + 1);
+    return shape.size() == 1 && known_.contains({group, own, shape[0]}) ? own : "";
+}
+
+void label_by_name(std::vector<DatasetDescription>& datasets) {
+    LabelledAxes axes;
+    for (const DatasetDescription& dataset : datasets) {
+        axes.add(dataset.name, dataset.shape, axis_labels(dataset));
+    }
     for (DatasetDescription& dataset : datasets) {
-        const std::string group = group_of(dataset.name);
-        const std::string name = dataset.name.substr(group.empty() ? 0 : group.size() + 1);
-        if (dataset.shape.size() == 1 && axis_labels(dataset).empty() &&
-            axes.contains({group, name, dataset.shape[0]})) {
-            dataset.attributes.emplace(axis_labels_name, std::vector<std::string>{name});
+        const std::string label = axes.label_of(dataset.name, dataset.shape);
+        if (!label.empty() && axis_labels(dataset).empty()) {
+            dataset.attributes.emplace(axis_labels_name, std::vector<std::string>{label});
         }
     }
 }

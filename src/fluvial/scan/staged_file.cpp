@@ -2,6 +2,7 @@
 #include "fluvial/scan/staged_file.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,27 +13,18 @@
 namespace fluvial::scan {
 namespace {
 
-DatasetDescription described(const stage::StagedDataset& staged, const Attributes& of_step) {
-    const int axes = staged.shape().size();
-    std::vector<std::string> dimensions = axis_labels(axes, staged.attributes());
-    if (dimensions.empty()) {
-        dimensions = axis_labels(axes, of_step);
-    }
-    if (dimensions.empty()) {
-        dimensions.resize(static_cast<std::size_t>(axes));
-        if (axes == 1 && !staged.attributes().contains("axisLabels")) {
-            dimensions[0] = staged.name().substr(staged.name().rfind('/') + 1);
-        }
-    }
-    DatasetDescription described = staged.description();
+DatasetDescription with_dimensions(DatasetDescription described,
+                                   std::vector<std::string> dimensions) {
     described.dimensions = std::move(dimensions);
     return described;
 }
 
 class StagedInput final : public store::Dataset {
   public:
-    StagedInput(stage::StagedDataset staged, const std::string& step, const Attributes& of_step)
-        : Dataset(described(staged, of_step), store::ByLibrary{"a live step", {}}),
+    StagedInput(stage::StagedDataset staged, const std::string& step,
+                std::vector<std::string> dimensions)
+        : Dataset(with_dimensions(staged.description(), std::move(dimensions)),
+                  store::ByLibrary{"a live step", {}}),
           staged_(std::move(staged)),
           bytes_(store::InputFile::without_bytes(step)) {}
 
@@ -87,16 +79,55 @@ class StagedFile final : public store::File {
         return said == of_groups_.end() ? Attributes() : said->second;
     }
     std::shared_ptr<const store::Dataset> dataset(const std::string& name) const override {
-        return std::make_shared<StagedInput>(step_.dataset(name), name_, attributes_);
+        stage::StagedDataset staged = step_.dataset(name);
+        std::vector<std::string> dimensions = dimensions_of(staged.description());
+        return std::make_shared<StagedInput>(std::move(staged), name_, std::move(dimensions));
     }
 
   private:
+    std::vector<std::string> dimensions_of(const DatasetDescription& dataset) const {
+        std::vector<std::string> dimensions = labels_of(dataset);
+        if (dimensions.empty()) {
+            dimensions.resize(static_cast<std::size_t>(dataset.shape.size()));
+            if (dimensions.size() == 1 && !dataset.attributes.contains("axisLabels")) {
+                dimensions[0] = labelled_axes().label_of(dataset.name, dataset.shape);
+            }
+        }
+        return dimensions;
+    }
+
+    /// By the attributes of the dataset, of what it is in, or of the step; none without them.
+    std::vector<std::string> labels_of(const DatasetDescription& dataset) const {
+        const auto slash = dataset.name.rfind('/');
+        const auto group = slash == std::string::npos
+                               ? of_groups_.end()
+                               : of_groups_.find(dataset.name.substr(0, slash));
+        const int axes = dataset.shape.size();
+        std::vector<std::string> labels = axis_labels(axes, dataset.attributes);
+        if (labels.empty() && group != of_groups_.end()) {
+            labels = axis_labels(axes, group->second);
+        }
+        return labels.empty() ? axis_labels(axes, attributes_) : labels;
+    }
+
+    /// Of all datasets; known once they are asked for.
+    const LabelledAxes& labelled_axes() const {
+        std::call_once(axes_known_, [this] {
+            for (const auto& [name, dataset] : step_.descriptions()) {
+                axes_.add(name, dataset.shape, labels_of(dataset));
+            }
+        });
+        return axes_;
+    }
+
     stage::ReadStep step_;
     std::string name_;
     std::vector<std::string> names_;
     Attributes attributes_;
     GroupAttributes of_groups_;
     std::vector<std::string> groups_;
+    mutable std::once_flag axes_known_;
+    mutable LabelledAxes axes_;
 };
 
 }  // namespace

@@ -91,3 +91,51 @@ TEST_CASE("what says that it is along another axis is no coordinate") {
     CHECK_THROWS_WITH_AS(step->variable("u").coordinate("lat"),
                          doctest::Contains("'lat' is no coordinate of"), InvalidArgument);
 }
+
+TEST_CASE("components of a record are no coordinates of each other, whatever they are called") {
+    const std::vector<double> e = {0, 1, 4, 9};
+    const auto put_record = [&](auto step) {
+        for (const char* const name : {"meshes/E/x", "meshes/E/y"}) {
+            step.put(name, ArrayView(e.data(), DType::Float64, {4}), {0}, {4},
+                     {{"axisLabels", Words{"x"}}});
+        }
+        for (const char* const name : {"particles/e/position/x", "particles/e/position/y"}) {
+            step.put(name, ArrayView(e.data(), DType::Float64, {4}), {0}, {4});
+        }
+        step.end();
+    };
+    const auto check = [&](Series& series) {
+        const auto step = series.next();
+        REQUIRE(step);
+        for (const char* const name : {"meshes/E/x", "meshes/E/y"}) {
+            const Variable component = step->variable(name);
+            CHECK(component.dimensions() == Words{"x"});
+            CHECK_THROWS_AS(component.coordinate("x"), InvalidArgument);
+        }
+        const Variable x = step->variable("particles/e/position/x");
+        const Variable y = step->variable("particles/e/position/y");
+        const Reduced found = x.where(y, Comparison::Greater, 1).reduce({"sum"}, {}, mpi::Comm());
+        CHECK(*found.results.at("sum").at("value").as<double>() == 13);
+    };
+    const stage::Folder folder;
+    {
+        stage::FileWriterOptions options;
+        options.engine = "hdf5";
+        stage::FileWriter writer(folder / "run.h5", mpi::Comm(), options);
+        put_record(writer.begin_step());
+        writer.close();
+    }
+    Series stored(folder / "run.h5", mpi::Comm());
+    check(stored);
+    stage::WriterOptions options;
+    options.readers = 0;
+    options.directory = folder / "";
+    stage::Writer writer("run", mpi::Comm(), options);
+    put_record(writer.begin_step());
+    SeriesOptions reading;
+    reading.stream.directory = folder / "";
+    Series live("run", mpi::Comm(), reading);
+    check(live);
+    live.close();
+    writer.close();
+}

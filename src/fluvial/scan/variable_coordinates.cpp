@@ -7,6 +7,7 @@
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/units.hpp"
 #include "fluvial/scan/variable.hpp"
+#include "fluvial/store/iterations.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -30,6 +31,7 @@ std::optional<std::string> Variable::coordinate_of(int axis) const {
     const auto& names = files_->first().names();
     const std::string& dimension = dimensions_[static_cast<std::size_t>(axis)];
     const Coordinates extent{parts_.front()->shape()[axis]};
+    const std::string own_group = group_of(parts_.front()->name());
     std::string group = parts_.front()->name();
     do {
         group = group_of(group);
@@ -37,7 +39,8 @@ std::optional<std::string> Variable::coordinate_of(int axis) const {
         if (std::find(names.begin(), names.end(), name) != names.end() &&
             is_along(*files_->first().dataset(name), dimension) &&
             files_->first().dataset(name)->shape() == extent &&
-            shape_of_all(files_->parts_of(name))[0] == joined_shape({parts_, {}})[axis]) {
+            shape_of_all(files_->parts_of(name))[0] == joined_shape({parts_, {}})[axis] &&
+            !(group == own_group && store::is_record(files_->first(), group))) {
             return name;
         }
     } while (!group.empty());

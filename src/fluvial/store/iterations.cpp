@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/iterations.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -186,6 +187,16 @@ class Sorting {
 
 bool is_openpmd(const File& file) {
     return file.attributes().contains("openPMD");
+}
+
+bool is_record(const File& file, const std::string& group) {
+    constexpr std::string_view meshes = "meshes/";
+    if (group.starts_with(meshes)) {
+        return group.find('/', meshes.size()) == std::string::npos;
+    }
+    const auto& groups = file.groups();
+    return std::find(groups.begin(), groups.end(), group) != groups.end() &&
+           file.group_attributes(group).contains("gridSpacing");
 }
 
 std::vector<Iteration> iterations_of(const std::shared_ptr<const File>& file) {

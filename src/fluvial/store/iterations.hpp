@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fluvial/store/file.hpp"
@@ -26,6 +27,10 @@ struct Iteration {
 };
 
 bool is_openpmd(const File& file);
+
+/// Whether what a group has are components of one record, such as "meshes/E": none of them is a
+/// coordinate of another. By openPMD's attributes of a mesh, or by the path in a step.
+bool is_record(const File& file, const std::string& group);
 
 /// In ascending order; none where the file has none yet. Throws InvalidArgument for a file that is
 /// not openPMD, or whose basePath cannot be used; DamagedFile.
