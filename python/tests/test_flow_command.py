@@ -47,6 +47,13 @@ def test_outputs_and_exit_codes(pool):
         run(pool, ["false"])
 
 
+def test_input_is_taken_as_late_as_the_program_wants(pool):
+    long = "x" * 1_000_000
+    assert run(pool, ["sh", "-c", "sleep 0.5; wc -c"], input=long).stdout.strip() == "1000000"
+    assert run(pool, ["true"], input=long).stdout == ""
+    assert run(pool, ["head", "-c", "3"], input=long).stdout == "xxx"
+
+
 def test_files_and_folders(pool, tmp_path):
     files = {"in/data": b"\x01\x02", "list": "a\nb\n"}
     done = run(pool, ["sh", "-c", "cat in/data list > all; pwd"], files=files, outputs=["all"])

@@ -294,3 +294,18 @@ def test_alone_it_copies():
         assert coupling.flows == []
     with pytest.raises(fl.InvalidArgument, match="no further step: got it is closed"):
         coupling.move([field])
+
+
+def test_bools_and_bytes_are_told_apart():
+    some = np.array([0, 1, 2, 4], "u1")
+    for dtype, given, out in [("?", some, None), ("u1", some > 1, None), ("?", some > 1, [some])]:
+        with (
+            fl.route.Redistribution(None, 4, dtype, has=[(0, 4)], wants=[(0, 4)]) as coupling,
+            pytest.raises(fl.InvalidArgument, match=r"another dtype: got (uint8|bool)"),
+        ):
+            coupling.move([given], out)
+
+
+def test_an_axis_has_no_negative_length():
+    with pytest.raises(fl.InvalidArgument, match="an entry of shape is out of range: got -3"):
+        fl.route.Redistribution(None, -3, "f8")

@@ -274,12 +274,12 @@ def _run(
             ranks=1,
             env=environment,
             cwd=folder,
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL if given is None else opened.enter_context(_input(given)),
             stdout=ends[0],
             stderr=ends[1],
         )
         with job:
-            told, late = _outputs_of(job.process, given, timeout)
+            told, late = _outputs_of(job.process, timeout)
             code = job.wait()
     shown_outputs = [_decoded(one) if text else one for one in told]
     done: CompletedCommand[Any] = CompletedCommand(words, code, *shown_outputs)
@@ -291,8 +291,25 @@ def _run(
     return done
 
 
+@contextlib.contextmanager
+def _input(given: bytes) -> Iterator[IO[bytes]]:
+    """Give a file with this content, to be read from its beginning.
+
+    A program that reads a file, and not a pipe, may take it as late as it wants, or not at all.
+    """
+    with _unnamed_file() as file:
+        file.write(given)
+        file.seek(0)
+        yield file
+
+
+def _unnamed_file() -> IO[bytes]:
+    in_memory = getattr(os, "memfd_create", None)
+    return tempfile.TemporaryFile() if in_memory is None else open(in_memory("input"), "w+b")
+
+
 def _outputs_of(
-    process: subprocess.Popen[bytes], given: bytes | None, timeout: float | None
+    process: subprocess.Popen[bytes], timeout: float | None
 ) -> tuple[tuple[bytes | None, bytes | None], bool]:
     """Return what a program wrote, and whether it was killed at its time limit.
 
@@ -304,8 +321,7 @@ def _outputs_of(
     end = math.inf if timeout is None else time.monotonic() + timeout
     while (left := end - time.monotonic()) > 0:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(given, min(left, _LOOK_EVERY_S)), False
-        given = None  # it goes on with that
+            return process.communicate(timeout=min(left, _LOOK_EVERY_S)), False
         if _core.task_cancelled():
             process.terminate()  # it ends all processes that came of the program
             process.communicate()

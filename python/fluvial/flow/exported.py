@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import struct
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .. import _core
+from ..base.arguments import to_bool, to_float, to_int, to_text, wrong_type
 from ..base.messages import did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = int | float | bool | str | bytes
 """Of an input or an output."""
-_TYPES: dict[str, type[Value]] = {"i": int, "f": float, "b": bool, "s": str, "x": bytes}
+_CHECKS: dict[str, Callable[[object, str], Value]]
+_CHECKS = {"i": to_int, "f": to_float, "b": to_bool, "s": to_text}
 _NUMBERS = {"i": "q", "f": "d", "b": "q"}
 _LENGTH = struct.Struct("=q")
 _Exported: TypeAlias = tuple[str, str, str, bool]
@@ -99,21 +100,13 @@ class ExportedTask:
         return results[0] if len(results) == 1 else results or None
 
     def _checked(self, code: str, value: Any) -> Value:
-        wanted = _TYPES[code]
+        what = f"an input of {self.name}"
+        if code in _CHECKS:
+            return _CHECKS[code](value, what)
         try:
-            if code == "i":
-                return operator.index(value)
-            if code == "x":
-                return memoryview(value).tobytes()
-            if code == "f" and not isinstance(value, str | bytes):
-                return float(value)
-        except (TypeError, ValueError):
-            pass
-        if isinstance(value, wanted):
-            return value
-        raise _core.WrongType(
-            f"an input of {self.name}: got {shown(value)}; allowed: {wanted.__name__}"
-        )
+            return memoryview(value).tobytes()
+        except TypeError:
+            raise wrong_type(what, value, "bytes") from None
 
 
 @dataclass(frozen=True)

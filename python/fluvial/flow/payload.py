@@ -14,6 +14,7 @@ from .. import _core
 from ..base.messages import shown
 from .main_names import SentNames, is_of_main, reading
 from .own_classes import reduced_class
+from .read_only_arrays import reduced_array
 
 _ALIGNMENT = 16  # of what a bytearray holds
 _PLAIN_HEADER = struct.Struct("<2Q")  # of one part
@@ -135,6 +136,9 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, thing: object) -> object:
         return self.reference(thing)
 
+    def reducer_override(self, obj: object) -> Any:
+        return reduced_array(obj)
+
 
 @functools.cache
 def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
@@ -155,7 +159,9 @@ def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
 
             And classes with their qualified names, of which cloudpickle sends the last part.
             """
-            reduced = super().reducer_override(obj)
+            reduced = reduced_array(obj)
+            if reduced is NotImplemented:
+                reduced = super().reducer_override(obj)
             if isinstance(reduced, tuple) and is_of_main(obj):
                 return self.names.reduced(reduced)
             if isinstance(obj, type) and isinstance(reduced, tuple):

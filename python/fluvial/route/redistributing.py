@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_array, to_choice, to_dtype, to_ints, wrong_type
+from ..base.arguments import to_array, to_choice, to_dtype, to_int, to_ints, wrong_type
 from ..mpi.communicator import Communicator, handle_of
 from .exchanging import limit_or_default, to_transfer
 from .network import Topology, topology
@@ -111,7 +111,7 @@ class Redistribution:
             boxes = to_boxes(wants, "wants")
             wanted.extend(extent for _, extent in boxes)
             return (
-                to_ints(shape, "shape"),
+                tuple(to_int(n, "an entry of shape", 0) for n in to_ints(shape, "shape")),
                 "uint8" if kind == np.bool_ else kind.name,
                 to_boxes(has, "has"),
                 boxes,
@@ -165,12 +165,23 @@ class Redistribution:
             else:
                 found[:] = out
                 _check_out(found, given)
+            self._check_bools([*given, *found])
             return given, found
 
         self._core.move(prepare)
         if self._core.warning() != self._said:
             self._warn()
         return found
+
+    def _check_bools(self, arrays: Iterable[np.ndarray]) -> None:
+        """Refuse bytes for bools, and bools for bytes, which are moved alike."""
+        wanted = self._dtype
+        for dtype in (array.dtype for array in arrays):
+            if np.bool_ in (dtype, wanted) and dtype != wanted:
+                raise InvalidArgument(
+                    f"an array of a box has another dtype: got {dtype}; allowed: {wanted}, as of "
+                    f"the redistribution. Move array.astype({wanted.str!r})"
+                )
 
     @property
     def flows(self) -> list[RankFlow]:

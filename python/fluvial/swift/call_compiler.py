@@ -15,8 +15,9 @@ from .engine import Engine
 from .exported_leaves import ExportedPlan
 from .expression_compiler import ExpressionCompiler, is_pure
 from .frames import CallSite, Frame, Get, Locate, Step, StepBlock
-from .kinds import FILE, FLOAT, INT, VOID, Kind
+from .kinds import FILE, INT, VOID, Kind
 from .layouts import Layout, Slot
+from .operators import as_scalar
 from .script import Place
 from .task_calls import AppPlan, Maker, Output, TaskPlan, app_call, builtin_call, leaf_call
 from .variables import Variable
@@ -148,7 +149,7 @@ class CallCompiler(ExpressionCompiler):
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
             for target in targets:
-                settle(target(frame), float(result) if kind == FLOAT else result)
+                settle(target(frame), as_scalar(result, kind))
 
         self.step(node.place, action)
 

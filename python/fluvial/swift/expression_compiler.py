@@ -11,7 +11,7 @@ from .builtin import Builtin
 from .frames import Frame, Get, Locate
 from .kinds import FLOAT, INT, Kind
 from .layouts import Layout, Slot
-from .operators import Function, binary, unary
+from .operators import Function, as_scalar, binary, unary
 from .variables import ArrayValue, deep
 
 
@@ -136,8 +136,7 @@ class ExpressionCompiler:
         gets = self.inputs(node, called)
         function, name = called.function, called.name
         kinds = [_kind(argument) for argument in node.arguments]
-        to_array = called.output_of(kinds).is_array
-        to_float = called.output_of(kinds) == FLOAT
+        kind = called.output_of(kinds)
 
         def get(frame: Frame) -> object:
             values = [value(frame) for value in gets]
@@ -145,9 +144,7 @@ class ExpressionCompiler:
                 result = function(*values)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
-            if to_array:
-                return ArrayValue.of(result, name)
-            return float(result) if to_float else result
+            return ArrayValue.of(result, name) if kind.is_array else as_scalar(result, kind)
 
         return get
 

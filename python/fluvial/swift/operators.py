@@ -8,12 +8,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ..base.messages import shown
 from .formats import formatted
 from .kinds import BOOLEAN, FLOAT, INT, STRING, Kind
 
 Function = Callable[..., Any]
 _NUMBERS = (INT, FLOAT)
-_BITS_MAX = 63  # of whole numbers
+_BITS = 64  # of whole numbers
 
 
 def binary(sign: str, left: Kind, right: Kind) -> tuple[Kind, Function] | None:
@@ -40,7 +41,11 @@ def unary(sign: str, kind: Kind) -> tuple[Kind, Function] | None:
     """Return the same of an operator before its operand."""
     if sign == "!":
         return (BOOLEAN, operator.not_) if kind == BOOLEAN else None
-    return (kind, operator.neg if sign == "-" else operator.pos) if kind in _NUMBERS else None
+    if kind not in _NUMBERS:
+        return None
+    if sign == "+":
+        return kind, operator.pos
+    return kind, _within_64_bits(operator.neg) if kind == INT else operator.neg
 
 
 def _comparable(left: Kind, right: Kind, allowed: tuple[Kind, ...]) -> bool:
@@ -52,15 +57,38 @@ def _in_a_tuple(values: object) -> tuple[object, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
+def in_64_bits(number: int) -> int:
+    """Return a whole number.
+
+    Raises
+    ------
+    ArithmeticError
+        It is none that C's ``int64_t`` has.
+    """
+    if not -(2 ** (_BITS - 1)) <= number < 2 ** (_BITS - 1):
+        raise ArithmeticError(
+            f"a whole number of more than {_BITS} bits: got {shown(number)}; allowed: -2**63 to "
+            "2**63 - 1. Compute with floats (2.0, not 2)"
+        )
+    return number
+
+
+def as_scalar(result: Any, kind: Kind) -> Any:
+    """Return what a function of the library gave, as a value of that type.
+
+    Raises
+    ------
+    ArithmeticError
+        A whole number of more than 64 bits.
+    """
+    if kind == FLOAT:
+        return float(result)
+    return in_64_bits(result) if kind == INT else result
+
+
 def _within_64_bits(function: Function) -> Function:
-    def whole(left: int, right: int) -> int:
-        result: int = function(left, right)
-        if result.bit_length() > _BITS_MAX:
-            raise ArithmeticError(
-                f"a whole number of more than 64 bits: got {result}; allowed: up to 2**63 - 1. "
-                "Compute with floats (2.0, not 2)"
-            )
-        return result
+    def whole(*operands: int) -> int:
+        return in_64_bits(function(*operands))
 
     return whole
 
@@ -95,8 +123,10 @@ def _whole_power(base: int, exponent: int) -> int:
             f"a power of whole numbers: got the exponent {exponent}; allowed: 0 or more. Write the "
             "base as a float (2.0, not 2)"
         )
-    if base.bit_length() * exponent > 64 * _BITS_MAX:
-        raise ArithmeticError(f"{base}**{exponent} has more than 64 bits; allowed: with floats")
+    if base.bit_length() * exponent > 64 * _BITS:
+        raise ArithmeticError(
+            f"{base}**{exponent} has more than {_BITS} bits; allowed: with floats"
+        )
     return base**exponent
 
 

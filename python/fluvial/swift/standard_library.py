@@ -169,7 +169,9 @@ def _add_math(table: Table) -> None:
 
 
 def _round(value: float) -> int:
-    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+    """Round as C does: halves away from 0."""
+    part, whole = math.modf(value)
+    return int(whole) + (abs(part) >= 0.5) * int(math.copysign(1, value))
 
 
 def _as_in_c(function: Callable[[float], float]) -> Callable[[float], float]:

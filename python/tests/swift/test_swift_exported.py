@@ -129,8 +129,11 @@ def test_functions_of_a_library_in_python(script):
     for call, says in (
         (lambda: tasks.scale, "got 'scale'; allowed: .* Did you mean 'scaled'?"),
         (lambda: tasks.add(1), "add: got 1 inputs; allowed: 2"),
-        (lambda: tasks.add(1, "2"), "an input of add: got '2'; allowed: int"),
-        (lambda: tasks.joined(1, "a"), "an input of joined: got 1; allowed: str"),
+        (lambda: tasks.add(1, "2"), "an input of add has .*: got '2'; allowed: an int"),
+        (lambda: tasks.add(1, 2**63), "an input of add is out of range: got 9223372036854775808"),
+        (lambda: tasks.scaled(1, 10**400, True), "an input of scaled is out of range"),
+        (lambda: tasks.joined(1, "a"), "an input of joined has .*: got 1; allowed: a str"),
+        (lambda: tasks.joined("\ud800", "a"), "an input of joined is no text"),
         (lambda: fl.TaskLibrary("nowhere.so"), "cannot load a library of tasks"),
     ):
         with pytest.raises((fl.Error, AttributeError), match=says):

@@ -37,16 +37,20 @@ class Counting:
     def __init__(self, every):
         self.every = every
         self.tasks = 0
-        self.most = {Frame: 0, Variable: 0}
+        self.before = _living()
+        self.most = dict.fromkeys(self.before, 0)
 
     def submit(self, function, *arguments, **options):
         self.tasks += 1
         if self.tasks % self.every == 0:
-            living = gc.get_objects()
-            for kind in self.most:
-                count = sum(type(thing) is kind for thing in living)
-                self.most[kind] = max(self.most[kind], count)
+            for kind, count in _living().items():
+                self.most[kind] = max(self.most[kind], count - self.before[kind])
         return Answered(1.0)
+
+
+def _living():
+    living = gc.get_objects()
+    return {kind: sum(type(thing) is kind for thing in living) for kind in (Frame, Variable)}
 
 
 def run_counted(script, text, every, window):
@@ -132,6 +136,12 @@ def test_a_failure_tells_the_stack_of_the_script(script):
         ('assertEqual(1, 2, "x");', "assertion failed: x: got 1 and 2; allowed: left == right"),
         ("int x = 0; int y = 1 %/ x; trace(y);", "1:16: 1 is divided by 0"),
         ("int x = 2**62; trace(x * 2);", "more than 64 bits"),
+        ('trace(toint("9223372036854775808"));', "more than 64 bits: got 9223372036854775808"),
+        ("trace(float2int(1e19));", "more than 64 bits"),
+        ("trace(ceil(1e300));", "more than 64 bits"),
+        ("trace(sum([2**62, 2**62]));", "more than 64 bits"),
+        ("int x = -2**62 * 2; trace(-x);", "more than 64 bits"),
+        ("int x = -2**62 * 2; trace(abs(x));", "more than 64 bits"),
         ("int x = -1; trace(2**x);", "got the exponent -1; allowed: 0 or more"),
         ('trace(toint("a"));', "toint: got 'a'; allowed: a whole number"),
         ("int A[]; A[1] = 1; trace(A[2]);", "A[2] is not set: got an array with 1 elements"),
