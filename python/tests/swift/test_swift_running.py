@@ -49,6 +49,7 @@ class Counting:
 
 
 def _living():
+    gc.collect()
     living = gc.get_objects()
     return {kind: sum(type(thing) is kind for thing in living) for kind in (Frame, Variable)}
 
