@@ -209,6 +209,9 @@ TEST_CASE("wrong parts and attributes are codes, and the step goes on") {
     CHECK(says("fluvial_writer_begin_step"));
     CHECK(fluvial_writer_begin_step(writer, 0, -2, nullptr) == FLUVIAL_EINVAL);
     CHECK(fluvial_writer_put_att_text(writer, 9, nullptr, "a", "b") == FLUVIAL_EINVAL);
+    const double one = 1;
+    CHECK(fluvial_writer_put_att_double(writer, FLUVIAL_SERIES, nullptr, "a", SIZE_MAX, &one) ==
+          FLUVIAL_EINVAL);
     CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_GROUP, nullptr, "a", "b") == FLUVIAL_EINVAL);
     CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_SERIES, "x", "a", "b") == FLUVIAL_EINVAL);
     REQUIRE(fluvial_writer_begin_step(writer, std::nan(""), FLUVIAL_NEXT, nullptr) == FLUVIAL_OK);

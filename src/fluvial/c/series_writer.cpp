@@ -115,6 +115,11 @@ void say(fluvial_writer& writer, int of, const char* path, const char* name, Att
 /// One number, or several.
 template <class Number, class Value>
 Attribute attribute_from(std::size_t count, const Value* values) {
+    constexpr std::size_t most = PTRDIFF_MAX / sizeof(Number);
+    if (count > most) {
+        throw InvalidArgument(Problem{"an attribute cannot have so many numbers", text(count),
+                                      text("0 to ", most), ""});
+    }
     if (count > 0) {
         check_given(values, "values");
     }

@@ -51,7 +51,7 @@ FollowedSeries::FollowedSeries(std::string name, const mpi::Comm& comm, Limits l
     : name_(std::move(name)),
       comm_(comm.serial() ? mpi::Comm() : comm.split(0, comm.rank())),
       limits_(std::move(limits)),
-      watch_(move::watched(comm, limits_.stall_s, "the series")) {}
+      watch_(move::watched(comm_, limits_.stall_s, "the series")) {}
 
 FollowedSeries::~FollowedSeries() {
     comm_.abandon();

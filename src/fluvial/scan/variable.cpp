@@ -177,14 +177,30 @@ void Variable::check_fits(const Variable& other, const char* what) const {
 
 Variable Variable::with(const Variable& other) const {
     check_fits(other, "an input beside");
+    return beside(other, true);
+}
+
+Variable Variable::beside(const Variable& other, bool is_input) const {
     Variable both = *this;
-    both.others_.push_back({other.parts_, other.raw_});
+    both.others_.push_back({other.parts_, other.raw_, is_input});
     return both;
+}
+
+std::vector<int> Variable::inputs_of(const compute::Operator& op) const {
+    std::vector<int> inputs = {0};
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+        if (others_[i].is_input) {
+            inputs.push_back(static_cast<int>(i) + 1);
+        }
+    }
+    const int none = static_cast<int>(others_.size()) + 1;  // which is refused
+    inputs.resize(static_cast<std::size_t>(op.inputs()), none);
+    return inputs;
 }
 
 Variable Variable::where(const Variable& other, Comparison comparison, double bound) const {
     check_fits(other, "a condition on");
-    Variable both = with(other);
+    Variable both = beside(other, false);
     both.where_.push_back(
         comparison_with(static_cast<int>(both.others_.size()), other, comparison, bound));
     return both;
@@ -292,10 +308,10 @@ Request Variable::request(const std::vector<Operation>& operations,
         if (operation.name != "count") {  // which counts what is there
             options.try_emplace("skipna", skipna);
         }
-        request.entries.push_back(
-            {operation.name,
-             operation.made ? operation.made : compute::make_operator(operation.name, options),
-             {}});
+        compute::OperatorPtr op =
+            operation.made ? operation.made : compute::make_operator(operation.name, options);
+        std::vector<int> inputs = inputs_of(*op);
+        request.entries.push_back({operation.name, std::move(op), std::move(inputs)});
     }
     for (const std::string& dimension : over) {
         request.over.push_back(axis_of(dimension));

@@ -161,8 +161,13 @@ class Variable {
     struct Other {
         std::vector<DatasetPtr> parts;
         bool raw;
+        bool is_input;  ///< of operators; else of a condition alone
     };
-    std::vector<Other> others_;  ///< further inputs
+    /// Adds what has number others_.size() among the inputs of the scan then.
+    Variable beside(const Variable& other, bool is_input) const;
+    /// Those that an operator gets, by their numbers.
+    std::vector<int> inputs_of(const compute::Operator& op) const;
+    std::vector<Other> others_;
     std::optional<Grouping> groups_;
     bool raw_ = false;
 };

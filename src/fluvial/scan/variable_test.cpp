@@ -204,6 +204,15 @@ TEST_CASE("conditions on another variable, and functions of several") {
     const auto product = compute::make_apply<double, 2>([](double a, double b) { return a * b; },
                                                         compute::make_operator("max"));
     CHECK(number(u.with(v).reduce({{"product", product}}), "product") == largest);
+    const auto difference = compute::make_apply<double, 2>([](double a, double b) { return a - b; },
+                                                           compute::make_operator("sum"));
+    const auto where_v = [&](const Variable& some) {
+        return some.where(v, Comparison::Greater, bound);
+    };
+    CHECK(number(where_v(u).with(u).reduce({{"difference", difference}}), "difference") == 0);
+    CHECK(number(where_v(u.with(u)).reduce({{"difference", difference}}), "difference") == 0);
+    CHECK_THROWS_WITH_AS(where_v(u).reduce({{"difference", difference}}),
+                         doctest::Contains("reads a dataset that is not there"), InvalidArgument);
     CHECK_THROWS_WITH_AS(u.with(v.isel("y", 1)), doctest::Contains("Select the same of both"),
                          InvalidArgument);
     CHECK_THROWS_WITH_AS(u.with(v.where(Comparison::Less, 1)),

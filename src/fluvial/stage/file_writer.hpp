@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/mpi/comm.hpp"
@@ -73,7 +74,7 @@ class FileWriteStep {
     friend class FileWriter;
     struct State;
     explicit FileWriteStep(std::shared_ptr<State> state);
-    std::shared_ptr<State> state_;
+    Movable<State> state_;
 };
 
 /// One thread at a time. Without MPI a serial Comm is enough.

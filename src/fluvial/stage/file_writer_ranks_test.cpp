@@ -49,6 +49,20 @@ TEST_CASE("a rank that does not come is an error on the others") {
     world().barrier();
 }
 
+TEST_CASE("the communicator may be closed before the series, whose ranks may come late") {
+    const Folder folder;
+    mpi::Comm user = world().split(0, world_rank());
+    FileWriter series(folder / "run.h5", user, {});
+    user.close();
+    FileWriteStep step = series.begin_step();
+    put_part(step);
+    if (world_rank() == world_size() - 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(400));  // the others look around
+    }
+    step.end();
+    series.close();
+}
+
 TEST_CASE("a rank that is stopped is an error on all, also on itself when it goes on") {
     const Folder folder;
     SeriesWriterOptions options;

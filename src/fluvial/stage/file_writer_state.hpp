@@ -51,7 +51,7 @@ struct FileWriter::State {
         : name(series),
           options(said),
           comm(user.serial() ? mpi::Comm() : user.split(0, user.rank())),
-          watch(move::watched(user, said.stall_timeout_s, "the series")),
+          watch(move::watched(comm, said.stall_timeout_s, "the series")),
           numbered(store::has_number(series)) {}
 
     /// Throws InvalidArgument in a child by fork.

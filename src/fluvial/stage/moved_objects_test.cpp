@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/writer.hpp"
 
@@ -43,6 +44,17 @@ TEST_CASE("what has been moved from is refused") {
         same_writer.close();
         CHECK_FALSE(same_reader.next());
         same_reader.close();
+    }
+    {
+        FileWriter writer(folder / "run.h5", mpi::Comm());
+        FileWriteStep step = writer.begin_step();
+        FileWriteStep same_step = std::move(step);
+        CHECK_THROWS_WITH_AS(step.end(), moved, InvalidArgument);
+        CHECK_THROWS_WITH_AS(step.put("x", ArrayView(), {0}, {0}), moved, InvalidArgument);
+        CHECK_THROWS_WITH_AS(step.index(), moved, InvalidArgument);
+        CHECK_THROWS_WITH_AS(step.abandon(), moved, InvalidArgument);
+        same_step.abandon();
+        writer.close();
     }
     std::filesystem::remove_all(folder);
 }

@@ -80,6 +80,10 @@ Hdf5Id hdf5_with_groups() {
 
 void write_hdf5_attribute(hid_t object, const std::string& name, hid_t type,
                           const Coordinates& shape, const void* data, const std::string& path) {
+    if (name.empty()) {
+        throw InvalidArgument(Problem{text("an attribute in '", path, "' has no name"), "''",
+                                      "one character or more", "Call it something"});
+    }
     const Hdf5Id space = hdf5_space_of(shape);
     const Hdf5Id made(
         written(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), path));
