@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/c/stream_operation.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <set>
@@ -207,6 +208,24 @@ TEST_CASE("an MPI_Op as intermediate function combines elements item by item") {
                     InvalidArgument);
     CHECK((MPIStream_Elementwise(MPI_OP_NULL) == nullptr));
     CHECK(std::string(MPIStream_LastError()).find("MPI_SUM") != std::string::npos);
+    comm.close();
+}
+
+TEST_CASE("memory of elements is zero at first, whatever lay there before") {
+    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    const mpi::PackedType item(MPI_INT, comm);
+    for (const std::size_t count : {3u, 17u, 400u, 20000u}) {
+        std::vector<int> found(count);
+        for (int repeat = 0; repeat < 5; ++repeat) {
+            for (const std::size_t more : {0u, 16u, 32u}) {  // which the heap hands out again
+                const std::vector<std::byte> dirt(count * sizeof(int) + more, std::byte{0x55});
+                CHECK(dirt.back() == std::byte{0x55});
+            }
+            TypedMemory memory(item, count);
+            memory.pack(reinterpret_cast<std::byte*>(found.data()));
+            CHECK(std::all_of(found.begin(), found.end(), [](int one) { return one == 0; }));
+        }
+    }
     comm.close();
 }
 

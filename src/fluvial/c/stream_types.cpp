@@ -43,7 +43,7 @@ TypedMemory::TypedMemory(const mpi::PackedType& type, std::size_t count)
     : type_(&type), count_(count) {
     const std::size_t bytes =
         count == 0 ? 0 : (count - 1) * static_cast<std::size_t>(type.extent()) + type.span();
-    memory_.resize(bytes / sizeof(std::max_align_t) + 1);
+    memory_.resize(bytes / sizeof(Block) + 1);
 }
 
 void TypedMemory::unpack(const std::byte* packed) {

@@ -30,7 +30,11 @@ class TypedMemory {
   private:
     const mpi::PackedType* type_;
     std::size_t count_;
-    std::vector<std::max_align_t> memory_;
+    /// Has no padding, of which nobody says that it is zero.
+    struct alignas(std::max_align_t) Block {
+        std::byte bytes[alignof(std::max_align_t)];
+    };
+    std::vector<Block> memory_;
 };
 
 /// How two results become one.
