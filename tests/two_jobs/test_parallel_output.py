@@ -132,6 +132,23 @@ def refuse(comm, fl, where):
         series._closed = True  # the ranks are no longer together
 
 
+def come_late(comm, fl, where):
+    """The series needs the communicator that it was opened with no more."""
+    import time
+
+    for name in ("late.h5", "late%T.nc"):
+        own = comm.Dup()
+        series = fl.open(str(where / name), "w", comm=own)
+        own.Free()
+        with series, series.step() as step:
+            step.put("x", np.full(4, comm.rank), offset=(4 * comm.rank,), shape=(4 * comm.size,))
+            if comm.rank == comm.size - 1:
+                time.sleep(0.4)  # meanwhile the others look for it
+        comm.Barrier()
+        with fl.open(str(where / name), comm=comm) as series:
+            assert [float(step["x"].sum()) for step in series] == [4]
+
+
 @scenario("job on 3 ranks", timeout=90)
 class test_three_ranks_write_one_series:
     job = write
@@ -167,6 +184,14 @@ class test_ranks_write_labelled_arrays:
 @scenario("job on 2 ranks", timeout=60)
 class test_what_one_rank_gets_wrong_is_an_error_on_all:
     job = refuse
+
+    def check(jobs):
+        jobs.finish()
+
+
+@scenario("job on 2 ranks", timeout=60)
+class test_a_communicator_may_be_freed_before_ranks_come:
+    job = come_late
 
     def check(jobs):
         jobs.finish()

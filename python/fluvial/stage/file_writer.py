@@ -70,8 +70,8 @@ class FileWriteSeries:
         self._engine = engine
         limit_s = to_float(step_timeout, "step_timeout")
         stall_s = to_float(stall_timeout, "stall_timeout")
-        watch = _core.WatchedTask(handle_of(comm), stall_s, "the series")
         self._comm = None if comm is None else comm.Dup()
+        watch = _core.WatchedTask(handle_of(self._comm), stall_s, "the series")
         ranks = Together(self._comm, limit_s, f"write '{name}'", watch, setting_up=True)
         self._ranks = ranks.set_up()
         self._numbered = has_number(name)
