@@ -102,7 +102,8 @@ void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending)
         if (!stream.channel->may_wait()) {
             return send_later(stream, producer, sending);
         }
-        if (!producer.has_queued() && producer.advance(sending)) {
+        // No element is done at once: a wait would end with it still in the queue.
+        if (sending.done() || (!producer.has_queued() && producer.advance(sending))) {
             return;
         }
         stream.fast = {};
