@@ -292,6 +292,9 @@ void Stream::commit(Index count) {
     const std::size_t bytes = static_cast<std::size_t>(count) * done.unit_bytes;
     if (done.outlet != nullptr) {
         done.outlet->give_back(bytes);
+        if (count == 0) {
+            state_->producer->give_back_turn();
+        }
         done.outlet->hurry();
         // The link may have been found empty meanwhile: no thread would look at it any more.
         if (done.outlet->room() == 0) {
