@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include "python_failure.hpp"
+
 namespace fluvial::python {
 
 std::string shown(nb::handle object) {
@@ -17,7 +19,7 @@ void throw_wrong_type(const std::string& what, nb::handle seen, const std::strin
 }
 
 void throw_as_ours(const nb::python_error& error) {
-    const auto said = [&] { return nb::cast<std::string>(nb::str(error.value())); };
+    const auto said = [&] { return to_utf8(error.value()); };
     if (error.matches(nb::module_::import_("fluvial._core").attr("Error"))) {
         throw_error(nb::cast<std::string>(error.type().attr("__name__")), said());
     }

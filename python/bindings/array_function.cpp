@@ -8,20 +8,10 @@
 #include "arguments.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/nearest_name.hpp"
+#include "python_failure.hpp"
 
 namespace fluvial::python {
 namespace {
-
-/// What Python raised, for Python as it is, and for messages in one line.
-class Raised final : public nb::python_error {
-  public:
-    Raised(const nb::python_error& error, std::string said)
-        : nb::python_error(error), said_(std::move(said)) {}
-    const char* what() const noexcept override { return said_.c_str(); }
-
-  private:
-    std::string said_;
-};
 
 /// "a.py, line 7": where it was raised.
 std::string place_of(const nb::python_error& error) {
@@ -32,13 +22,13 @@ std::string place_of(const nb::python_error& error) {
     while (!at.attr("tb_next").is_none()) {
         at = at.attr("tb_next");
     }
-    const auto file = nb::cast<std::string>(at.attr("tb_frame").attr("f_code").attr("co_filename"));
+    const std::string file = to_utf8(at.attr("tb_frame").attr("f_code").attr("co_filename"));
     return text(" (", file.substr(file.rfind('/') + 1), ", line ",
                 nb::cast<int>(at.attr("tb_lineno")), ")");
 }
 
 std::string in_one_line(const nb::python_error& error) {
-    auto said = nb::cast<std::string>(nb::str(error.value()));
+    std::string said = to_utf8(error.value());
     std::replace(said.begin(), said.end(), '\n', ' ');
     return text(nb::cast<std::string>(error.type().attr("__name__")), said.empty() ? "" : ": ",
                 shortened(said), place_of(error));
@@ -63,7 +53,7 @@ nb::object ArrayFunction::call(const nb::list& arrays) const {
         if (error.matches(nb::module_::import_("fluvial._core").attr("Error"))) {
             throw_as_ours(error);
         }
-        throw Raised(error, text(role_, " '", name_, "' raised ", in_one_line(error)));
+        throw PythonFailure(error, text(role_, " '", name_, "' raised ", in_one_line(error)));
     }
 }
 

@@ -9,6 +9,7 @@
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/per_cell.hpp"
 #include "lent_arrays.hpp"
+#include "python_failure.hpp"
 
 namespace fluvial::python {
 namespace {
@@ -47,7 +48,8 @@ class PythonPartial final : public Partial {
     PythonPartial(std::shared_ptr<nb::object> op, const Domain& domain, std::string name)
         : op_(std::move(op)), domain_(domain), name_(std::move(name)) {
         const nb::gil_scoped_acquire gil;
-        state_ = share(op_->attr("identity")(to_tuple(domain.selection.extent)));
+        state_ = share(
+            calling_user([&] { return op_->attr("identity")(to_tuple(domain.selection.extent)); }));
     }
 
     void absorb(const Piece& piece) override {
@@ -72,7 +74,8 @@ class PythonPartial final : public Partial {
                 }
                 given = *some;
             }
-            state = op_->attr("absorb")(*state_, given, to_tuple(piece.where.offset));
+            state = calling_user(
+                [&] { return op_->attr("absorb")(*state_, given, to_tuple(piece.where.offset)); });
         }
         arrays.check_returned(name_);
         replace(std::move(state));
@@ -80,26 +83,30 @@ class PythonPartial final : public Partial {
 
     void merge(const Partial& other) override {
         const nb::gil_scoped_acquire gil;
-        replace(op_->attr("merge")(*state_, *static_cast<const PythonPartial&>(other).state_));
+        replace(calling_user([&] {
+            return op_->attr("merge")(*state_, *static_cast<const PythonPartial&>(other).state_);
+        }));
     }
 
     std::vector<std::byte> encode() const override {
         const nb::gil_scoped_acquire gil;
-        const auto bytes =
-            nb::cast<nb::bytes>(nb::module_::import_("pickle").attr("dumps")(*state_, 5));
+        const auto bytes = nb::cast<nb::bytes>(
+            calling_user([&] { return nb::module_::import_("pickle").attr("dumps")(*state_, 5); }));
         const auto* first = reinterpret_cast<const std::byte*>(bytes.c_str());
         return {first, first + bytes.size()};
     }
 
     void decode(std::span<const std::byte> bytes) override {
         const nb::gil_scoped_acquire gil;
-        state_ = share(
-            nb::module_::import_("pickle").attr("loads")(nb::bytes(bytes.data(), bytes.size())));
+        state_ = share(calling_user([&] {
+            return nb::module_::import_("pickle").attr("loads")(
+                nb::bytes(bytes.data(), bytes.size()));
+        }));
     }
 
     Result finish() const override {
         const nb::gil_scoped_acquire gil;
-        const nb::object value = op_->attr("finish")(*state_);
+        const nb::object value = calling_user([&] { return op_->attr("finish")(*state_); });
         Result result;
         if (nb::isinstance<nb::dict>(value)) {
             for (const auto& [key, array] : nb::cast<nb::dict>(value)) {

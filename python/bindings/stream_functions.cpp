@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "lent_arrays.hpp"
+#include "python_failure.hpp"
 
 namespace fluvial::python {
 
@@ -44,11 +45,24 @@ std::unique_ptr<Operation> make_python_callback(nb::object work, bool varies,
         LentArrays lent(views);
         {
             nb::object elements = lent.list();
-            (*shared)(batch.producer, varies ? elements : nb::object(elements[0]));
+            calling_user([&] {
+                return (*shared)(batch.producer, varies ? elements : nb::object(elements[0]));
+            });
         }
         lent.check_returned("the function of a stream");
     };
     return stream::make_callback(call, false, std::move(declared));
+}
+
+std::optional<bool> to_verdict(nb::handle said) {
+    if (said.is_none()) {
+        return std::nullopt;
+    }
+    const int truth = PyObject_IsTrue(said.ptr());  // NumPy's booleans too
+    if (truth < 0) {
+        throw nb::python_error();
+    }
+    return truth != 0;
 }
 
 nb::bytes from_bytes(std::span<const std::byte> bytes) {
@@ -123,7 +137,8 @@ Association to_association(nb::handle given) {
     return Association::by(
         [shared = share(nb::borrow(given))](std::span<const std::byte> element) -> std::uint64_t {
             const nb::gil_scoped_acquire gil;
-            return nb::cast<std::uint64_t>((*shared)(bytes_array(element, false)));
+            return calling_user(
+                [&] { return nb::cast<std::uint64_t>((*shared)(bytes_array(element, false))); });
         });
 }
 
@@ -140,20 +155,13 @@ stream::ThresholdRule to_rule(nb::object merge, nb::object judge, std::uint64_t 
     rule.merge = [merge = share(std::move(merge))](std::vector<std::byte> a,
                                                    std::span<const std::byte> b) {
         const nb::gil_scoped_acquire gil;
-        return to_bytes((*merge)(from_bytes(a), from_bytes(b)));
+        return calling_user([&] { return to_bytes((*merge)(from_bytes(a), from_bytes(b))); });
     };
     rule.judge = [judge = share(std::move(judge))](std::span<const std::byte> merged, int count,
                                                    int producers) -> std::optional<bool> {
         const nb::gil_scoped_acquire gil;
-        const nb::object verdict = (*judge)(from_bytes(merged), count, producers);
-        if (verdict.is_none()) {
-            return std::nullopt;
-        }
-        const int truth = PyObject_IsTrue(verdict.ptr());  // NumPy's booleans too
-        if (truth < 0) {
-            throw nb::python_error();
-        }
-        return truth != 0;
+        return calling_user(
+            [&] { return to_verdict((*judge)(from_bytes(merged), count, producers)); });
     };
     rule.rounds_ahead = rounds_ahead;
     return rule;

@@ -72,6 +72,19 @@ def shown_text(text: str) -> str:
     return _core.shortened(line.encode(errors="replace").decode())
 
 
+def said_of(error: BaseException) -> str:
+    r"""Return what other ranks are told of an exception, in text that UTF-8 can encode.
+
+    >>> said_of(FileNotFoundError("caf\udce9.dat"))
+    'FileNotFoundError: caf\\udce9.dat'
+    """
+    try:
+        text = str(error)
+    except Exception:  # the exception's own str
+        text = "what it says cannot be had, for its str() raises"
+    return f"{type(error).__name__}: {text}".encode(errors="backslashreplace").decode()
+
+
 def shown_difference(text: str, other: str) -> tuple[str, str]:
     """Return two texts as `shown_text` has them, long ones from the item on in which they differ.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.arguments import to_float, to_path
+from ..base.messages import said_of
 from ..compute.specs import Specs
 from ..describe.selection import Over
 from ..mpi.communicator import Communicator, handle_of
@@ -263,4 +264,4 @@ class Channel:
         if error is None:
             self.close()
         else:
-            self._core.abandon(f"{type(error).__name__}: {error}")
+            self._core.abandon(said_of(error))

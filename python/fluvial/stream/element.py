@@ -84,7 +84,7 @@ class Element:
         try:
             with np.errstate(all="ignore"):
                 array = np.asarray(data, self.dtype)
-                changed = not self.dtype.names and _changes(data, array)
+                changed = _changes(data, array)
         except (TypeError, ValueError, OverflowError) as error:
             raise WrongType(
                 f"elements of another kind: got {shown(data)} ({said_by(error)}); "
@@ -100,19 +100,80 @@ class Element:
 
 def _changes(data: npt.ArrayLike, array: np.ndarray) -> bool:
     """Tell whether a number or list has become another, but for the rounding of a fraction."""
-    if type(data) is float and array.dtype == np.float64:
+    to = array.dtype.kind
+    if (type(data) is float and array.dtype == np.float64) or (type(data) is int and to in "iu"):
         return False
+    if array.dtype.names:
+        return _changes_records(data, array)
     given = np.asarray(data)
-    if given.dtype == array.dtype or given.dtype.kind == "O":
+    # One value for all of a field that has a shape.
+    given = given.reshape(given.shape + (1,) * (array.ndim - given.ndim))
+    of = given.dtype.kind
+    if given.dtype == array.dtype:
         return False
-    to, of = array.dtype.kind, given.dtype.kind
-    if (to == "c" and of in "biufc") or (to == "f" and of in "biuf"):
-        return not np.array_equal(np.isfinite(given), np.isfinite(array))
-    if to in "SU":
-        return not np.array_equal(given.astype(np.str_), array.astype(np.str_))
-    if to in "mM" and of not in "mM":
+    if of == "O":
+        return _changes_objects(given, array)
+    if to in "mM" and of != to:
+        return of not in "biu" and _changes_times(given, array)
+    if (to in "fc" and of in "biuf") or to == of == "c":
+        return _changes_numbers(given, array)
+    if to == "V":
+        return given.dtype.itemsize > array.dtype.itemsize
+    if to in "SU" and to != of:
+        given, array = given.astype(np.str_), array.astype(np.str_)
+    return not _equal(given, array)
+
+
+def _equal(given: np.ndarray, array: np.ndarray) -> bool:
+    times = array.dtype.kind in "mM"  # not a time is equal to itself
+    return np.array_equal(np.broadcast_to(given, array.shape), array, equal_nan=times)
+
+
+def _changes_numbers(given: np.ndarray, array: np.ndarray) -> bool:
+    """Whole numbers stay the same, and what is finite stays so."""
+    if given.dtype.kind not in "iu":
+        return not _equal(np.isfinite(given), np.isfinite(array))
+    exact = 2 ** (np.finfo(array.dtype).nmant + 1)  # all whole numbers up to it
+    if given.size == 0 or -exact <= given.min() <= given.max() <= exact:
         return False
-    return not np.array_equal(given, array)
+    given = np.broadcast_to(given, array.shape)
+    return given.tolist() != array.tolist()  # Python compares int and float exactly
+
+
+def _changes_times(given: np.ndarray, array: np.ndarray) -> bool:
+    """Texts and objects of `datetime` are as fine as NumPy reads them without a unit."""
+    return not _equal(np.asarray(given, array.dtype.kind + "8"), array)
+
+
+def _changes_objects(given: np.ndarray, array: np.ndarray) -> bool:
+    """Nothing becomes a number, and whole numbers and times stay the same."""
+    to = array.dtype.kind
+    values = given.ravel().tolist()
+    if any(value is None for value in values):
+        return True
+    if to in "mM":
+        return not all(type(value) is int for value in values) and _changes_times(given, array)
+    became = np.broadcast_to(array, np.broadcast_shapes(given.shape, array.shape))
+    pairs = zip(np.broadcast_to(given, became.shape).ravel(), became.ravel().tolist(), strict=True)
+    return any(value != now for value, now in pairs if to in "biu" or isinstance(value, int))
+
+
+def _changes_records(data: npt.ArrayLike, array: np.ndarray) -> bool:
+    """As NumPy takes them: a tuple is a record, a list has several, a value is for all fields."""
+    names = array.dtype.names or ()
+    if isinstance(data, tuple):
+        return any(_changes(data[i], array[name]) for i, name in enumerate(names))
+    if isinstance(data, list) and all(type(item) is tuple for item in data):
+        columns = zip(*data, strict=True)
+        return any(_changes(list(c), array[n]) for c, n in zip(columns, names, strict=False))
+    if isinstance(data, list):
+        return any(_changes(item, array[i]) for i, item in enumerate(data))
+    given = np.asarray(data)
+    theirs = given.dtype.names or (None,) * len(names)
+    return any(
+        _changes(given if its is None else given[its], array[name])
+        for its, name in zip(theirs, names, strict=True)
+    )
 
 
 def record(data: npt.ArrayLike) -> npt.NDArray[np.uint8]:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How the ranks of a channel come together before collective work.
+#include <utility>
+
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/spin.hpp"
@@ -13,6 +15,13 @@ namespace fluvial::stream {
 namespace {
 
 constexpr int quick_looks = 1000;
+
+mpi::Failure different_things(Collective one, Collective other, int rank) {
+    const Problem problem{"the ranks of a channel do different things together",
+                          text(name_of(one), " on some, ", name_of(other), " on others"),
+                          "the same on all", "Attach and close in the same order on all ranks"};
+    return {"InvalidArgument", InvalidArgument(problem).what(), rank};
+}
 
 class UnderWay {
   public:
@@ -205,10 +214,7 @@ void ChannelState::conclude(Collective purpose, std::exception_ptr& thrown) {
         if (one == other) {
             continue;
         }
-        const Problem problem{"the ranks of a channel do different things together",
-                              text(name_of(one), " on some, ", name_of(other), " on others"),
-                              "the same on all", "Attach and close in the same order on all ranks"};
-        failure = mpi::Failure{"InvalidArgument", InvalidArgument(problem).what(), 0};
+        failure = different_things(one, other, 0);
         barrier_.left = true;
         check_usable();
     }
@@ -239,6 +245,32 @@ void ChannelState::ask_others_to_work_on() {
             control->post(other, topic_work_on, 0, out.view());
         }
     }
+}
+
+/// A rank that closes comes to the barrier when its streams have ended. A producer that attaches
+/// instead of ending them would not come to the same one before.
+void ChannelState::tell_of_closing() {
+    if (!closing || barrier_.purpose || std::exchange(barrier_.told_closing, true)) {
+        return;
+    }
+    ByteWriter out;
+    out.put(barrier_.votes);
+    for (const int producer : producers) {
+        if (producer != rank) {
+            control->post(producer, topic_closing, 0, out.view());
+        }
+    }
+}
+
+/// Ranks that have given equally many votes are on their way to the same barrier. While something
+/// moves, an operation of the rank that closes may still attach what this rank attaches.
+void ChannelState::check_nobody_closes() {
+    if (!barrier_.purpose || *barrier_.purpose == Collective::Close ||
+        barrier_.closing_vote != barrier_.votes || !quiescence->found(movement())) {
+        return;
+    }
+    fail(different_things(*barrier_.purpose, Collective::Close, rank));
+    check_usable();
 }
 
 progress::Movement ChannelState::movement() const {

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
@@ -146,6 +147,31 @@ TEST_CASE("ranks that do different things together are told so") {
     CHECK(says(message, "close the channel"));
     channel.close();
     world().barrier();
+}
+
+TEST_CASE("a producer that attaches while others close, and wait for it, is told so") {
+    if (world_size() < 2) {
+        return;
+    }
+    for (const bool has_operation : {true, false}) {
+        Channel channel = world_channel(halves(), {.timeout_s = 20});
+        std::optional<Stream> first(std::in_place, channel, whole_numbers(),
+                                    has_operation ? make_callback([](const Batch&) {}) : nullptr);
+        const std::int64_t begin_ns = now_ns();
+        const std::string message = message_of([&] {
+            if (world_rank() == 0) {
+                const Stream second(channel, whole_numbers());
+            } else {
+                channel.close();
+            }
+        });
+        INFO(message);
+        CHECK(says(message, "rank 0 of"));
+        CHECK(says(message, "attach a stream on some, close the channel on others"));
+        CHECK(now_ns() - begin_ns < 10'000'000'000);
+        channel.close();
+        world().barrier();
+    }
 }
 
 TEST_CASE("an operation that still sends to a rank that waits to attach is served") {

@@ -57,6 +57,10 @@ void ChannelState::handle_topics() {
             std::max(barrier_.wanted_vote, ByteReader(message.bytes).template get<Index>());
         return false;
     });
+    control->on(topic_closing, [this](const auto& message) {
+        barrier_.closing_vote = ByteReader(message.bytes).template get<Index>();
+        return false;
+    });
     for (const progress::Topic topic : StreamState::topics) {
         control->on(topic, [this](const auto& message) {
             if (!failure) {
@@ -211,6 +215,8 @@ class ChannelState::Waits final : public progress::Waiting {
         }
         const double still_s = static_cast<double>(now_ns() - still_ns_) * 1e-9;
         if (still_s >= quiescence_after_s) {
+            channel_.tell_of_closing();
+            channel_.check_nobody_closes();
             channel_.check_quiescence(what_);
         }
         if (still_s >= channel_.options.timeout_s) {

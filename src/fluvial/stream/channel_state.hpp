@@ -41,6 +41,10 @@ inline constexpr progress::Topic topic_failed("channel: failed");
 inline constexpr progress::Topic topic_work_on("barrier: work on",
                                                progress::Topic::Of::Observation);
 
+/// To producers: a rank closes the channel, and waits for them to end their streams.
+inline constexpr progress::Topic topic_closing("channel: closing",
+                                               progress::Topic::Of::Observation);
+
 /// What all ranks of a channel do together.
 enum class Collective : int { AttachStream, BeginThreshold, Close };
 const char* name_of(Collective purpose);
@@ -134,10 +138,12 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
         std::optional<Collective> purpose;  ///< of the one that is under way
         mpi::Request coming;                ///< its first step
         bool staying = false;               ///< whatever happens, this rank comes to its end
-        bool left = false;       ///< after a failure: a rank comes to no barrier any more
-        Index votes = 0;         ///< that this rank has given in all barriers so far
-        Index asked_vote = -1;   ///< before this vote this rank asked the others to work on
-        Index wanted_vote = -1;  ///< before this vote another rank did
+        bool left = false;        ///< after a failure: a rank comes to no barrier any more
+        Index votes = 0;          ///< that this rank has given in all barriers so far
+        Index asked_vote = -1;    ///< before this vote this rank asked the others to work on
+        Index wanted_vote = -1;   ///< before this vote another rank did
+        Index closing_vote = -1;  ///< with this vote another rank closes the channel, next of all
+        bool told_closing = false;
     };
     class Waits;
     class Stays;
@@ -157,6 +163,8 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void conclude(Collective purpose, std::exception_ptr& thrown);
     void throw_together(std::exception_ptr thrown);
     void ask_others_to_work_on();
+    void tell_of_closing();
+    void check_nobody_closes();
     progress::Movement movement() const;
     void check_quiescence(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);

@@ -327,6 +327,41 @@ TEST_CASE("the flusher leaves with a channel that has failed") {
     world().barrier();
 }
 
+TEST_CASE("room that is given back is nobody's turn") {
+    Channel channel = world_channel(Role::Both);
+    StreamOptions options = whole_numbers();
+    options.association = Association::round_robin();
+    std::size_t got = 0;
+    Stream stream(channel, options, make_elements<std::int64_t>([&](std::int64_t) { ++got; }));
+    for (std::int64_t i = 0; i < 4 * world_size(); ++i) {
+        stream.reserve();
+        stream.commit(0);
+        stream.put(i);
+    }
+    channel.close();
+    CHECK(got == 4 * static_cast<std::size_t>(world_size()));
+}
+
+TEST_CASE("no element is sent while others wait for room") {
+    for (const bool shared : {true, false}) {
+        Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});
+        std::size_t got = 0;
+        Stream stream(channel, whole_numbers(8192 * static_cast<std::size_t>(world_size())),
+                      make_batches<std::int64_t>(
+                          [&](std::span<const std::int64_t> batch) { got += batch.size(); }));
+        const std::vector<std::int64_t> many(40'000, 3);
+        Pending pending = stream.isend(many.data(), 40'000);
+        const std::uint64_t stalls = stream.statistics().stalls;
+        stream.send(many.data(), 0);
+        stream.isend(many.data(), 0).wait();
+        CHECK(stream.statistics().stalls == stalls);
+        pending.wait();
+        stream.send(many.data(), 1);
+        channel.close();
+        CHECK(world().sum(static_cast<Index>(got)) == 40'001 * world_size());
+    }
+}
+
 TEST_CASE("records are sent without blocking, in order with those that are") {
     for (const bool shared : {true, false}) {
         Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});

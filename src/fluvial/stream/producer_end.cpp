@@ -95,6 +95,12 @@ move::Outlet* ProducerEnd::with_room(std::size_t bytes) {
     return nullptr;
 }
 
+void ProducerEnd::give_back_turn() {
+    if (only_ == nullptr && association_.kind == Association::Kind::RoundRobin) {
+        --turn_;
+    }
+}
+
 std::size_t ProducerEnd::write(move::Outlet& outlet, std::span<const std::byte> bytes) {
     std::byte* const room = outlet.try_reserve(plan_.unit_bytes);
     if (room == nullptr) {

@@ -67,6 +67,8 @@ class ProducerEnd {
     /// A link with room for `bytes`; null when there is none now, or several among which elements
     /// choose themselves.
     move::Outlet* with_room(std::size_t bytes);
+    /// Nothing was written into the room that with_room() gave last.
+    void give_back_turn();
     /// The only link there is, if so.
     move::Outlet* only() const { return only_; }
 

@@ -102,7 +102,8 @@ void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending)
         if (!stream.channel->may_wait()) {
             return send_later(stream, producer, sending);
         }
-        if (!producer.has_queued() && producer.advance(sending)) {
+        // No element is done at once: a wait would end with it still in the queue.
+        if (sending.done() || (!producer.has_queued() && producer.advance(sending))) {
             return;
         }
         stream.fast = {};
@@ -291,6 +292,9 @@ void Stream::commit(Index count) {
     const std::size_t bytes = static_cast<std::size_t>(count) * done.unit_bytes;
     if (done.outlet != nullptr) {
         done.outlet->give_back(bytes);
+        if (count == 0) {
+            state_->producer->give_back_turn();
+        }
         done.outlet->hurry();
         // The link may have been found empty meanwhile: no thread would look at it any more.
         if (done.outlet->room() == 0) {
