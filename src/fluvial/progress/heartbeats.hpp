@@ -49,6 +49,8 @@ class Heartbeats final : private ServiceThread::Customer {
 
     /// A member that has not beaten for more than stall_timeout_s of this rank's own time. Local.
     std::optional<Silent> look();
+    /// Those of this process since the beginning: a clock that costs a load.
+    const std::atomic<std::uint64_t>& own() const { return own_; }
 
   private:
     struct Other {

@@ -129,6 +129,11 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void fail(const mpi::Failure& failed) noexcept;
     /// Does what users' functions take part in: an exception is the channel's failure.
     bool failing(const std::function<bool()>& work);
+    /// For a rank that neither waits nor polls, once a heartbeat: takes control messages, which may
+    /// tell of a failure. Throws as check_usable().
+    void look_for_failure();
+    /// The heartbeat of that.
+    std::uint64_t looked_beat() const { return looked_beat_; }
     /// Forgets everything that others may still touch.
     void abandon() noexcept;
 
@@ -176,6 +181,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t control_polled_ns_ = 0;
+    std::uint64_t looked_beat_ = 0;
     std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
     bool moved_ = false;       ///< the last one did
     bool waits_ = false;       ///< the caller of progress() only waits

@@ -81,6 +81,36 @@ TEST_CASE("an operation that throws is an error on every rank, and no rank hangs
     }
 }
 
+TEST_CASE("a producer that always has room is told of a failure") {
+    if (world_size() < 2) {
+        return;
+    }
+    for (const int way : {0, 1, 2, 3}) {
+        CAPTURE(way);
+        Channel channel = world_channel(halves(), {.shared_memory = way != 3, .timeout_s = 20});
+        StreamOptions options = whole_numbers();
+        if (way == 2) {
+            options.association = Association::round_robin();
+        }
+        Stream stream(channel, options, make_elements<std::int64_t>([&](std::int64_t) {
+                          throw OutOfRange("not this one");
+                      }));
+        const Deadline deadline(20);
+        const auto message = message_of<OutOfRange>([&] {
+            if (consumes(channel.role())) {
+                stream.operate();
+            }
+            for (std::int64_t i = 0; !deadline.passed(); ++i, nap(1e-3)) {
+                way == 1 ? stream.send(&i) : stream.put(i);
+            }
+        });
+        CHECK(message.find("not this one") != std::string::npos);
+        CHECK(deadline.left_ns() > 10'000'000'000);
+        channel.close();
+        world().barrier();
+    }
+}
+
 TEST_CASE("merging and ending that throw are errors on every rank too") {
     class Bad : public Operation {
       public:

@@ -15,6 +15,16 @@ void ChannelState::look_around() {
     look_for_the_lost();
 }
 
+void ChannelState::look_for_failure() {
+    const std::uint64_t beat = lost_ranks.beats().load(std::memory_order_relaxed);
+    if (beat == looked_beat_) {
+        return;
+    }
+    looked_beat_ = beat;
+    take_control_messages();
+    check_usable();
+}
+
 /// While all do what is collective. It throws what others have failed by, too: they do not come.
 void ChannelState::look_at_others(const char* what, double waited_s) {
     if (!closed) {

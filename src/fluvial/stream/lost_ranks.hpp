@@ -17,6 +17,8 @@
 
 namespace fluvial::stream {
 
+inline constinit const std::atomic<std::uint64_t> no_beats{0};
+
 class LostRanks {
   public:
     /// On this host: processes whose death can be seen, and heartbeats where they are wanted.
@@ -31,6 +33,10 @@ class LostRanks {
     std::optional<mpi::Failure> look();
     /// By the clock of now_ns(), when look() was called last.
     std::int64_t looked_ns() const { return looked_ns_; }
+    /// Of this process, until end(); none where no other rank is on this host.
+    const std::atomic<std::uint64_t>& beats() const {
+        return heartbeats_ ? heartbeats_->own() : no_beats;
+    }
 
   private:
     std::optional<mpi::Failure> dead() const;

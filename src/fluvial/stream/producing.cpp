@@ -16,8 +16,10 @@ namespace fluvial::stream {
 namespace {
 
 constexpr Index index_max = std::numeric_limits<Index>::max();
+
 ProducerEnd& producer_of(StreamState& stream) {
     stream.channel->check_usable();
+    stream.channel->look_for_failure();
     if (!stream.producer) {
         throw InvalidArgument(Problem{text("this rank is no producer of ", stream.name()),
                                       text("rank ", stream.channel->rank), "the producers",

@@ -12,7 +12,9 @@
 /// doi:10.1145/2831129.2831131, section 3.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -37,6 +39,11 @@ struct StreamState;
 struct FastPath {
     move::Outlet* outlet = nullptr;
     std::size_t bytes = 0;  ///< of an element; 0: there is no such link now
+    const std::atomic<std::uint64_t>* beats = nullptr;  ///< of this process, some a second
+    std::uint64_t beat = 0;                             ///< of these, when it was chosen
+
+    /// The rank looks for failures of others before the next element.
+    bool is_old() const { return beats->load(std::memory_order_relaxed) != beat; }
 };
 
 /// Equal on all ranks but for the functions inside, of which it is what they declare.
@@ -85,7 +92,7 @@ class Stream {
     template <class T>
     void put(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>);
-        if (sizeof(T) == fast_->bytes) {
+        if (sizeof(T) == fast_->bytes && !fast_->is_old()) {
             move::Outlet& outlet = *fast_->outlet;
             if (std::byte* room = outlet.try_at_once(sizeof(T))) {
                 std::memcpy(room, &value, sizeof(T));
@@ -98,8 +105,9 @@ class Stream {
     }
     /// `count` elements that lie side by side. Blocking until the memory may be reused.
     void send(const void* elements, Index count = 1) {
-        const auto [outlet, bytes] = *fast_;
-        if (outlet != nullptr && count == 1 && elements != nullptr) {
+        move::Outlet* const outlet = fast_->outlet;
+        if (outlet != nullptr && count == 1 && elements != nullptr && !fast_->is_old()) {
+            const std::size_t bytes = fast_->bytes;
             if (std::byte* room = outlet->try_at_once(bytes)) {
                 outlet->fill(room, elements, bytes);
                 outlet->commit(bytes);

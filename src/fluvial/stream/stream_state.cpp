@@ -129,7 +129,7 @@ void StreamState::choose_fast() {
     }
     move::Outlet* const only = producer->only();
     if (only != nullptr && options.element.bytes < only->direct_from()) {
-        fast = {only, options.element.bytes};
+        fast = {only, options.element.bytes, &channel->lost_ranks.beats(), channel->looked_beat()};
     }
 }
 
