@@ -147,3 +147,33 @@ class test_reader_ranks_follow_rank_0_to_one_writer:
     def check(jobs):
         for said in jobs.finish()["reader"]:
             assert said.startswith("rank 1 of 2: the writer was replaced by another")
+
+
+@scenario("reader on 2 ranks")
+class test_reader_ranks_need_no_contact_file_beside_rank_0:
+    """As when a writer closes, and removes it, while the ranks open the stream."""
+
+    def reader(comm, fl, where):
+        folder = where / str(comm.rank)
+        folder.mkdir()
+        values = []
+        for transport in "auto", "tcp":
+            writer = None
+            if comm.rank == 0:
+                writer = fl.open("melt", "w", readers=0, directory=folder)
+            comm.Barrier()
+            begin = time.monotonic()
+            with fl.open(
+                "melt", comm=comm, directory=folder, transport=transport, rendezvous_timeout=20
+            ) as reader:
+                assert time.monotonic() - begin < 10
+                if writer is not None:
+                    with writer.step() as step:
+                        step.put("x", np.arange(3))
+                values += reader.next()["x"].read().tolist()
+            if writer is not None:
+                writer.close()
+        return values
+
+    def check(jobs):
+        assert jobs.finish()["reader"] == [[0, 1, 2, 0, 1, 2]] * 2
