@@ -3,9 +3,12 @@
 
 import os
 import pathlib
+import re
+import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -121,6 +124,36 @@ def test_a_series_that_is_dropped_without_close_ends_with_an_error(tmp_path):
         assert reader.next() is not None
         with pytest.raises(fl.PeerLost, match="given up without close"):
             reader.next()
+
+
+def test_a_writer_that_ends_while_a_reader_attaches_is_no_error_and_the_next_one_is_waited_for(
+    tmp_path,
+):
+    name, address = stream_name(tmp_path), f"fluvial-test-{os.getpid()}"
+    ending = fl.open(name, "w", readers=0, directory=tmp_path)
+    contact = pathlib.Path(ending.contact_path)
+    contact.write_text(re.sub(r"\bsocket=.*", f"socket={address}", contact.read_text()))
+
+    def end_and_begin():
+        connection, _ = listener.accept()
+        ending.close()
+        connection.close()
+        return fl.open(name, "w", readers=0, directory=tmp_path)
+
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        listener.bind("\0" + address)
+        listener.listen()
+        begun = thread.submit(end_and_begin)
+        with (
+            fl.open(name, directory=tmp_path, rendezvous_timeout=20) as reader,
+            begun.result() as series,
+        ):
+            with series.step() as step:
+                step.put("x", np.ones(2))
+            assert reader.next()["x"].read().tolist() == [1, 1]
 
 
 @scenario("reader on 2 ranks")

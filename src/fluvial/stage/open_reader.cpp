@@ -266,18 +266,15 @@ class Attaching {
                 lead.writer = contact;
                 return seat;
             } catch (const StaleContact&) {
-                // A writer that ended in order just now took its file with it: wait for the next.
-                const auto again = look_for(path_, name_, options_);
                 if (options_.contact.empty() && open_retained(name_, options_)) {
                     gone_ = contact.socket;
-                } else if (again.contact && again.contact->socket == contact.socket &&
-                           !may_end_soon(deadline)) {
+                } else if (is_there(contact) && !may_end_soon(deadline)) {
                     throw;
                 }
             } catch (const PeerStalled&) {
                 throw;
             } catch (const PeerLost&) {
-                if (!may_end_soon(deadline)) {
+                if (is_there(contact) && !may_end_soon(deadline)) {
                     throw;
                 }
             }
@@ -298,9 +295,26 @@ class Attaching {
         try {
             return take_seats(writer);
         } catch (const StaleContact&) {
-            throw PeerLost(Problem{"the writer ended while this was opened", "",
-                                   "the writer that rank 0 found", "Open the stream again"});
+            throw_ended();
+        } catch (const PeerStalled&) {
+            throw;
+        } catch (const PeerLost&) {
+            if (is_there(writer)) {
+                throw;
+            }
+            throw_ended();
         }
+    }
+
+    [[noreturn]] static void throw_ended() {
+        throw PeerLost(Problem{"the writer ended while this was opened", "",
+                               "the writer that rank 0 found", "Open the stream again"});
+    }
+
+    /// A writer that ended in order just now took its file with it: the next may come.
+    bool is_there(const Contact& writer) const {
+        const auto now = look_for(path_, name_, options_).contact;
+        return now && now->socket == writer.socket;
     }
 
     /// Some ranks of the writer may have closed before others: what it has retained can be read
