@@ -113,7 +113,8 @@ Predicate to_predicate(nb::handle where) {
 
 Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
                    std::vector<int> over, std::vector<int> backwards, nb::handle weights,
-                   nb::handle where, nb::handle groups, bool missing_is_nan) {
+                   nb::handle where, nb::handle groups, bool missing_is_nan,
+                   std::optional<int> record_axis) {
     Request request;
     for (const nb::handle input : inputs) {
         scan::Input& added = request.inputs.emplace_back();
@@ -134,6 +135,7 @@ Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
         request.where.push_back(to_predicate(predicate));
     }
     request.missing_is_nan = missing_is_nan;
+    request.record_axis = record_axis;
     if (!groups.is_none()) {
         request.groups = {nb::cast<int>(groups[0]), nb::cast<std::vector<int>>(groups[1]),
                           nb::cast<int>(groups[2])};
@@ -290,8 +292,9 @@ void bind_scans(nb::module_& m) {
             "__init__",
             [](Described* self, nb::handle inputs, nb::handle entries, nb::handle selection,
                std::vector<int> over, std::vector<int> backwards, nb::handle weights,
-               nb::handle where, nb::handle groups, bool missing_is_nan, const std::string& mode,
-               const std::string& shuffle, int threads, int aggregators, std::int64_t buffer_bytes,
+               nb::handle where, nb::handle groups, bool missing_is_nan,
+               std::optional<int> record_axis, const std::string& mode, const std::string& shuffle,
+               int threads, int aggregators, std::int64_t buffer_bytes,
                std::int64_t read_ahead_bytes, std::int64_t memory_bytes, bool reproducible,
                double stall_timeout) {
                 Options options;
@@ -306,17 +309,19 @@ void bind_scans(nb::module_& m) {
                 options.stall_timeout_s = stall_timeout;
                 new (self) Described{
                     to_request(inputs, entries, selection, std::move(over), std::move(backwards),
-                               weights, where, groups, missing_is_nan),
+                               weights, where, groups, missing_is_nan, record_axis),
                     options};
             },
             nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "backwards"_a,
-            "weights"_a, "where"_a, "groups"_a.none(), "missing_is_nan"_a, "mode"_a, "shuffle"_a,
-            "threads"_a, "aggregators"_a, "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
-            "reproducible"_a, "stall_timeout"_a,
+            "weights"_a, "where"_a, "groups"_a.none(), "missing_is_nan"_a, "record_axis"_a.none(),
+            "mode"_a, "shuffle"_a, "threads"_a, "aggregators"_a, "buffer_bytes"_a,
+            "read_ahead_bytes"_a, "memory_bytes"_a, "reproducible"_a, "stall_timeout"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`backwards`: axes along which the last of equal elements is the first. "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
-            "numbers). `groups`: (axis, group of each index, number of groups).");
+            "numbers). `groups`: (axis, group of each index, number of groups). `record_axis`: of "
+            "which "
+            "one record is selected, of files that may grow.");
     nb::class_<HeldScan>(m, "Scan", "Reads and computes on threads of its own.")
         .def(
             "__init__",

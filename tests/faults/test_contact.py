@@ -3,9 +3,12 @@
 
 import os
 import pathlib
+import re
+import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -123,6 +126,36 @@ def test_a_series_that_is_dropped_without_close_ends_with_an_error(tmp_path):
             reader.next()
 
 
+def test_a_writer_that_ends_while_a_reader_attaches_is_no_error_and_the_next_one_is_waited_for(
+    tmp_path,
+):
+    name, address = stream_name(tmp_path), f"fluvial-test-{os.getpid()}"
+    ending = fl.open(name, "w", readers=0, directory=tmp_path)
+    contact = pathlib.Path(ending.contact_path)
+    contact.write_text(re.sub(r"\bsocket=.*", f"socket={address}", contact.read_text()))
+
+    def end_and_begin():
+        connection, _ = listener.accept()
+        ending.close()
+        connection.close()
+        return fl.open(name, "w", readers=0, directory=tmp_path)
+
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        listener.bind("\0" + address)
+        listener.listen()
+        begun = thread.submit(end_and_begin)
+        with (
+            fl.open(name, directory=tmp_path, rendezvous_timeout=20) as reader,
+            begun.result() as series,
+        ):
+            with series.step() as step:
+                step.put("x", np.ones(2))
+            assert reader.next()["x"].read().tolist() == [1, 1]
+
+
 @scenario("reader on 2 ranks")
 class test_reader_ranks_follow_rank_0_to_one_writer:
     """As when a writer ends and another begins while the ranks open the stream."""
@@ -147,3 +180,33 @@ class test_reader_ranks_follow_rank_0_to_one_writer:
     def check(jobs):
         for said in jobs.finish()["reader"]:
             assert said.startswith("rank 1 of 2: the writer was replaced by another")
+
+
+@scenario("reader on 2 ranks")
+class test_reader_ranks_need_no_contact_file_beside_rank_0:
+    """As when a writer closes, and removes it, while the ranks open the stream."""
+
+    def reader(comm, fl, where):
+        folder = where / str(comm.rank)
+        folder.mkdir()
+        values = []
+        for transport in "auto", "tcp":
+            writer = None
+            if comm.rank == 0:
+                writer = fl.open("melt", "w", readers=0, directory=folder)
+            comm.Barrier()
+            begin = time.monotonic()
+            with fl.open(
+                "melt", comm=comm, directory=folder, transport=transport, rendezvous_timeout=20
+            ) as reader:
+                assert time.monotonic() - begin < 10
+                if writer is not None:
+                    with writer.step() as step:
+                        step.put("x", np.arange(3))
+                values += reader.next()["x"].read().tolist()
+            if writer is not None:
+                writer.close()
+        return values
+
+    def check(jobs):
+        assert jobs.finish()["reader"] == [[0, 1, 2, 0, 1, 2]] * 2

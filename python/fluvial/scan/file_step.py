@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -142,7 +143,8 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
             dim, position = self._stored.record
             axis = files.axis_of(name, dim)
             if axis is not None:
-                view = view.isel({view.dims[axis]: position})
+                time = view.dims[axis]
+                view = dataclasses.replace(view.isel({time: position}), record=time)
         return FileDataset(files, name, view, self.comm)
 
     def __contains__(self, name: object) -> bool:

@@ -41,6 +41,7 @@ class CoreRequest(TypedDict):
     where: list[tuple[object, ...]]
     groups: tuple[int, list[int], int] | None
     missing_is_nan: bool
+    record_axis: int | None
 
 
 class Request(NamedTuple):
@@ -131,6 +132,7 @@ def describe(
             max(1, view.groups.labels.size),
         ),
         "missing_is_nan": skipna is False or any(map(propagates, operators.values())),
+        "record_axis": None if view.record is None else view.dims.index(view.record),
     }
     frame = _frame(files, view, names[0], reduced, name, operators)
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)

@@ -45,6 +45,8 @@ class View:
     """What becomes of each element before it is reduced."""
     decode: bool | str = True
     """CF attributes hold; "xarray": but for valid ranges."""
+    record: str | None = None
+    """The dimension of records, of a step that is one of them."""
 
     @classmethod
     def whole(cls, dims: Sequence[str], shape: tuple[int, ...], decode: bool | str) -> View:

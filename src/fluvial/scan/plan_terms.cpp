@@ -48,16 +48,23 @@ std::string words_of(const Decoding& decoding) {
                                         : ", signed");
 }
 
-/// Without folders: nodes may have a file system in different places.
-std::string words_of(const std::vector<DatasetPtr>& parts) {
+/// Units do not depend on how long such an axis is in the last file.
+bool may_grow(const store::Dataset& last, int axis) {
+    return axis == 0 || !chunk_of(last.layout()).empty();
+}
+
+/// Without folders: nodes may have a file system in different places. Of `record_axis`, where it is
+/// not -1, all ranks select the same record.
+std::string words_of(const std::vector<DatasetPtr>& parts, int record_axis) {
     std::string words;
     for (const DatasetPtr& part : parts) {
         words += words.empty() ? "'" : "; '";
         words += part->name() + "' of '";
         words += std::filesystem::path(part->bytes().path()).filename().string() + "' ";
         words += fluvial::name_of(part->dtype());
-        for (const Index length : part->shape()) {
-            words += " x " + exact(length);
+        for (int axis = 0; axis < part->shape().size(); ++axis) {
+            const bool any = part == parts.back() && axis == record_axis && may_grow(*part, axis);
+            words += " x " + (any ? "any" : exact(part->shape()[axis]));
         }
     }
     return words;
@@ -98,8 +105,10 @@ void add_terms(const Request& request, const Options& options, const Plan& plan,
     terms.add("the bytes of a read", exact(static_cast<std::int64_t>(plan.buffer_bytes)),
               "Give every rank the same buffer (hint cb_buffer_size)");
     terms.add("whether the result is to be reproducible", exact(options.reproducible));
+    const bool common = options.shuffle == Options::Shuffle::Common;
+    const int record_axis = common ? request.record_axis.value_or(-1) : -1;
     for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-        terms.add(text("the data of input ", i), words_of(request.inputs[i].parts),
+        terms.add(text("the data of input ", i), words_of(request.inputs[i].parts, record_axis),
                   "Open the same files in the same order on every rank");
         terms.add(text("how values of input ", i, " are decoded"),
                   words_of(request.inputs[i].decoding));

@@ -83,6 +83,9 @@ struct Request : compute::Request {
     /// Elements that are missing, or left out by `where`, are NaN, which operators may let
     /// propagate, instead of being passed over: of all inputs that NaN fits into.
     bool missing_is_nan = false;
+    /// The axis of which the one selection has one record, of files that may grow: ranks may have
+    /// found any number of records behind it.
+    std::optional<int> record_axis{};
 
     Request() = default;
     Request(std::vector<Input> of, std::optional<Selection> selected,

@@ -97,6 +97,33 @@ TEST_CASE("the records of all files are the steps, and times count as in the fir
     series.close();
 }
 
+TEST_CASE("ranks reduce a step of a file to which more was added since some of them opened it") {
+    const Folder folder;
+    Series series(folder / "his_*.nc", world(), following(folder));
+    const auto check_sum = [&](std::uint64_t number, std::uint64_t record) {
+        CAPTURE(number);
+        const auto step = series.next();
+        REQUIRE(step.has_value());
+        CHECK(step->index() == number);
+        double expected = 0;
+        for (std::uint64_t i = 0; i < lats * lons; ++i) {
+            expected += ClassicFixture::value(4, record * lats * lons + i);
+        }
+        const Reduced sums = step->variable("u").reduce({"sum"}, {}, world());
+        CHECK(sums.results.at("sum").at("value").as<double>()[0] == expected);
+    };
+    write_file(folder / "his_0.nc", climate(2));
+    check_sum(0, 0);
+    write_file(folder / "his_0.nc", climate(3));
+    check_sum(1, 1);  // the other ranks have it in the file that they opened before
+    write_file(folder / "his_1.nc", climate(2, "days since 2000-02-01"));
+    check_sum(2, 2);
+    check_sum(3, 0);
+    write_file(folder / "his_1.nc", climate(3, "days since 2000-02-01"));
+    check_sum(4, 1);
+    series.close();
+}
+
 TEST_CASE("files of Fluvial say how far they are, and whether their writer is gone") {
     const Folder folder;
     const auto write = [&](const std::string& name, double first, bool closes) {

@@ -117,8 +117,12 @@ std::optional<int> SeriesStep::axis_of_record(const std::string& name) const {
 Variable SeriesStep::variable(const std::string& name) const {
     const Variable whole(files_, name);
     const auto axis = axis_of_record(*files_->parts_of(name).front());
-    return axis ? whole.isel(whole.dimensions()[static_cast<std::size_t>(*axis)], record_->at)
-                : whole;
+    if (!axis) {
+        return whole;
+    }
+    Variable record = whole.isel(whole.dimensions()[static_cast<std::size_t>(*axis)], record_->at);
+    record.record_axis_ = axis;
+    return record;
 }
 
 Coordinates SeriesStep::shape(const std::string& name) const {

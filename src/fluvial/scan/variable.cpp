@@ -297,6 +297,7 @@ Request Variable::request(const std::vector<Operation>& operations,
     request.where = where_;
     request.groups = groups_;
     request.missing_is_nan = !skipna;
+    request.record_axis = record_axis_;
     const bool some_left_out = !where_.empty() || has_empty_group(groups_);
     for (Input& input : request.inputs) {
         if (some_left_out || input.decoding.drops_values()) {

@@ -156,6 +156,7 @@ class Variable {
     std::vector<DatasetPtr> parts_;
     std::vector<std::string> dimensions_;
     Selection selection_;
+    std::optional<int> record_axis_;  ///< of a step that is a record
     std::vector<AxisWeights> weights_;
     std::vector<Predicate> where_;
     struct Other {

@@ -105,7 +105,7 @@ Found wait_for_writer(const std::string& path, const std::string& name,
 
 /// Which writer let rank 0 in, and to which places. The other ranks attach to the same.
 struct Lead {
-    std::string socket;               ///< empty: this is rank 0
+    std::optional<Contact> writer;    ///< none: this is rank 0, or the stream is over
     std::vector<int> groups;          ///< the reading job's number on each of the writer's hosts
     bool replay = false;              ///< the stream is over, and its steps were retained
     std::vector<std::uint64_t> from;  ///< on each host, the first step of a job that resumes
@@ -113,14 +113,16 @@ struct Lead {
 
 Lead share(const mpi::Comm& comm, const Lead& mine) {
     ByteWriter out;
-    out.put_string(mine.socket);
+    out.put_vector(mine.writer ? encode_contact(*mine.writer) : Bytes());
     out.put_vector(mine.groups);
     out.put(mine.replay);
     out.put_vector(mine.from);
     const Bytes first = comm.bcast(out.view(), 0);
     ByteReader in(first);
     Lead lead;
-    lead.socket = in.get_string();
+    if (const auto writer = in.get_vector<std::byte>(); !writer.empty()) {
+        lead.writer = decode_contact(writer);
+    }
     lead.groups = in.get_vector<int>();
     lead.replay = in.get<bool>();
     lead.from = in.get_vector<std::uint64_t>();
@@ -163,12 +165,13 @@ class Attaching {
         : name_(name), own_{comm.rank(), comm.size()}, options_(options) {}
 
     std::shared_ptr<Seat> take_seat() {
-        std::shared_ptr<Seat> seat;
-        if (!lead.replay) {
-            seat = take_seat_with_writer();
+        if (lead.writer) {
+            return take_seat_beside_first();
         }
-        if (seat) {
-            return seat;
+        if (!lead.replay) {
+            if (auto seat = take_seat_with_writer()) {
+                return seat;
+            }
         }
         std::vector<Begin> begins;
         for (std::size_t host = 0; host < std::max<std::size_t>(1, lead.from.size()); ++host) {
@@ -239,8 +242,8 @@ class Attaching {
         }
     }
 
-    /// A seat with the writer of the contact file: of rank 0, or that of `lead`, which it
-    /// completes. None: there is no writer any more, but the steps that it retained.
+    /// On rank 0, with the writer of the contact file. None: there is no writer any more, but the
+    /// steps that it retained.
     std::shared_ptr<Seat> take_seat_with_writer() {
         const Deadline deadline(options_.rendezvous_timeout_s);
         while (true) {
@@ -250,10 +253,7 @@ class Attaching {
                     found = {std::nullopt, std::move(retained)};
                 }
             }
-            if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
-                throw_replaced(found);
-            }
-            if (own_.rank == 0 && resumes()) {
+            if (resumes()) {
                 claim(found.contact);
             }
             if (!found.contact) {
@@ -263,28 +263,58 @@ class Attaching {
             const Contact& contact = *found.contact;
             try {
                 auto seat = take_seats(contact);
-                lead.socket = contact.socket;
+                lead.writer = contact;
                 return seat;
             } catch (const StaleContact&) {
-                // A writer that ended in order just now took its file with it: wait for the next.
-                const auto again = look_for(path_, name_, options_);
-                if (lead.socket.empty() && options_.contact.empty() &&
-                    open_retained(name_, options_)) {
+                if (options_.contact.empty() && open_retained(name_, options_)) {
                     gone_ = contact.socket;
-                } else if (!lead.socket.empty() ||
-                           (again.contact && again.contact->socket == contact.socket &&
-                            !may_end_soon(deadline))) {
+                } else if (is_there(contact) && !may_end_soon(deadline)) {
                     throw;
                 }
             } catch (const PeerStalled&) {
                 throw;
             } catch (const PeerLost&) {
-                if (!lead.socket.empty() || !may_end_soon(deadline)) {
+                if (is_there(contact) && !may_end_soon(deadline)) {
                     throw;
                 }
             }
             lead.groups.clear();
         }
+    }
+
+    /// On the other ranks. A writer that ends meanwhile removes its file, and waits for all ranks
+    /// of a job on another host that it let in: they need no file.
+    std::shared_ptr<Seat> take_seat_beside_first() {
+        const Contact& writer = *lead.writer;
+        const auto found = look_for(path_, name_, options_).contact;
+        if (found && found->socket != writer.socket) {
+            throw PeerLost(Problem{"the writer was replaced by another while this was opened",
+                                   text("process ", found->pid), "the writer that rank 0 found",
+                                   "Open the stream again"});
+        }
+        try {
+            return take_seats(writer);
+        } catch (const StaleContact&) {
+            throw_ended();
+        } catch (const PeerStalled&) {
+            throw;
+        } catch (const PeerLost&) {
+            if (is_there(writer)) {
+                throw;
+            }
+            throw_ended();
+        }
+    }
+
+    [[noreturn]] static void throw_ended() {
+        throw PeerLost(Problem{"the writer ended while this was opened", "",
+                               "the writer that rank 0 found", "Open the stream again"});
+    }
+
+    /// A writer that ended in order just now took its file with it: the next may come.
+    bool is_there(const Contact& writer) const {
+        const auto now = look_for(path_, name_, options_).contact;
+        return now && now->socket == writer.socket;
     }
 
     /// Some ranks of the writer may have closed before others: what it has retained can be read
@@ -296,14 +326,6 @@ class Attaching {
         }
         sleep_ns(pause_ns);
         return true;
-    }
-
-    [[noreturn]] static void throw_replaced(const Found& found) {
-        throw PeerLost(Problem{found.contact
-                                   ? "the writer was replaced by another while this was opened"
-                                   : "the writer ended while this was opened",
-                               found.contact ? text("process ", found.contact->pid) : "",
-                               "the writer that rank 0 found", "Open the stream again"});
     }
 
     const std::string& name_;
