@@ -159,9 +159,9 @@ def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
 
             And classes with their qualified names, of which cloudpickle sends the last part.
             """
-            reduced = reduced_array(obj)
-            if reduced is NotImplemented:
-                reduced = super().reducer_override(obj)
+            if (array := reduced_array(obj)) is not NotImplemented:
+                return array
+            reduced = super().reducer_override(obj)
             if isinstance(reduced, tuple) and is_of_main(obj):
                 return self.names.reduced(reduced)
             if isinstance(obj, type) and isinstance(reduced, tuple):

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from typing import Any
+from types import NotImplementedType
+from typing import cast
 
 import numpy as np
 
 
-def reduced_array(thing: object) -> Any:
+def reduced_array(thing: object) -> tuple[object, ...] | NotImplementedType:
     """Return what pickle writes of an array that cannot be written; NotImplemented of others.
 
     The one that it reads can be written, as if it had been pickled without buffers: a process of
@@ -24,12 +25,13 @@ def reduced_array(thing: object) -> Any:
     """
     if type(thing) is not np.ndarray or thing.flags.writeable:
         return NotImplemented
-    rebuild, arguments, *rest = thing.__reduce_ex__(5)
+    reduced = cast("tuple[object, tuple[object, ...]]", thing.__reduce_ex__(5))
+    rebuild, arguments = reduced[:2]
     if not any(isinstance(one, pickle.PickleBuffer) for one in arguments):
         return NotImplemented
     # The same memory, which pickle only reads, as a buffer that does not say that it is read-only.
     memory = (ctypes.c_char * thing.nbytes).from_address(thing.ctypes.data)
-    memory.owner = thing
+    memory.owner = thing  # type: ignore[attr-defined]
     buffer = pickle.PickleBuffer(memory)
     ours = tuple(buffer if isinstance(one, pickle.PickleBuffer) else one for one in arguments)
-    return rebuild, ours, *rest
+    return rebuild, ours, *reduced[2:]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsFloat, cast
 
 from ..base.messages import shown
 from .formats import formatted
@@ -73,7 +73,7 @@ def in_64_bits(number: int) -> int:
     return number
 
 
-def as_scalar(result: Any, kind: Kind) -> Any:
+def as_scalar(result: object, kind: object) -> object:
     """Return what a function of the library gave, as a value of that type.
 
     Raises
@@ -82,8 +82,8 @@ def as_scalar(result: Any, kind: Kind) -> Any:
         A whole number of more than 64 bits.
     """
     if kind == FLOAT:
-        return float(result)
-    return in_64_bits(result) if kind == INT else result
+        return float(cast("SupportsFloat", result))
+    return in_64_bits(cast("int", result)) if kind == INT else result
 
 
 def _within_64_bits(function: Function) -> Function:
