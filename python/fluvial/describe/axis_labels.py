@@ -12,8 +12,12 @@ Described = tuple[str, tuple[int, ...], Mapping[str, object]]
 def axis_labels(ndim: int, *attributes: Mapping[str, object]) -> tuple[str, ...] | None:
     """Return the names of the axes by the first attributes that have one for each; else None.
 
+    Where the attributes say that the data is in Fortran's order, they count axes from the last.
+
     >>> axis_labels(2, {}, {"axisLabels": ["y", "x"]})
     ('y', 'x')
+    >>> axis_labels(2, {"axisLabels": ["y", "x"], "dataOrder": "F"})
+    ('x', 'y')
     """
     for said in attributes:
         if "axisLabels" not in said:
@@ -21,7 +25,7 @@ def axis_labels(ndim: int, *attributes: Mapping[str, object]) -> tuple[str, ...]
         labels = said["axisLabels"]
         labels = [labels] if isinstance(labels, str) and ndim == 1 else labels
         if ndim and isinstance(labels, list) and len(labels) == len(set(labels)) == ndim:
-            return tuple(map(str, labels))
+            return tuple(map(str, labels[::-1] if said.get("dataOrder") == "F" else labels))
     return None
 
 

@@ -67,14 +67,14 @@ def own_attributes(attrs: Mapping[str, object]) -> Attributes:
     return Attributes((name, value) for name, value in attrs.items() if _MARK not in name)
 
 
-def said_of_group(attrs: Mapping[str, object], path: str, name: str) -> dict[str, object]:
-    """Return one attribute of a group, by its name, of those of a step in a stream; {} without it.
+def said_of_group(attrs: Mapping[str, object], path: str, *names: str) -> dict[str, object]:
+    """Return attributes of a group, by their names, of those of a step in a stream.
 
-    >>> said_of_group({"meshes/E@smooth": True}, "meshes/E", "smooth")
+    >>> said_of_group({"meshes/E@smooth": True}, "meshes/E", "smooth", "dataOrder")
     {'smooth': True}
     """
-    key = f"{path}{_MARK}{name}"
-    return {name: attrs[key]} if path and key in attrs else {}
+    keys = {name: f"{path}{_MARK}{name}" for name in names} if path else {}
+    return {name: attrs[key] for name, key in keys.items() if key in attrs}
 
 
 def groups_of(attrs: Mapping[str, object]) -> dict[str, Attributes]:

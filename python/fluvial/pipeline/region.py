@@ -65,17 +65,14 @@ class Region(NamedTuple):
         begin = _numbers(attrs, "gridGlobalOffset", len(axes))
         position = _numbers(attrs, "position", len(axes))
         if spacing is not None and begin is not None:
-            within = position or [0.0] * len(axes)
             # The first element stays where it is; with a larger spacing its share in the cell is
-            # another.
+            # another. The cells are those of all components of the record.
             found["gridGlobalOffset"] = [
-                begin[axis]
-                + spacing[axis] * (_first(axes[axis]) + within[axis] * (1 - _step(axes[axis])))
-                for axis in kept
+                begin[axis] + spacing[axis] * _first(axes[axis]) for axis in kept
             ]
             found["gridSpacing"] = [spacing[axis] * _step(axes[axis]) for axis in kept]
         if position is not None:
-            found["position"] = [position[axis] for axis in kept]
+            found["position"] = [position[axis] / _step(axes[axis]) for axis in kept]
         labels = attrs.get("axisLabels")
         if isinstance(labels, list) and len(labels) == len(axes):
             found["axisLabels"] = [labels[axis] for axis in kept]

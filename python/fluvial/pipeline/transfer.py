@@ -137,13 +137,15 @@ class Transfer:
         attrs = carried_attributes(dataset.attrs)
         labels = list(dataset.dims)
         if "axisLabels" not in attrs and labels != [f"dim_{axis}" for axis in range(len(labels))]:
-            attrs["axisLabels"] = labels
+            attrs["axisLabels"] = labels[::-1] if attrs.get("dataOrder") == "F" else labels
         attrs = region.attributes(attrs, dataset.shape)
-        value = _only_value(dataset, attrs)
-        attrs = {key: said for key, said in attrs.items() if key not in ("value", "shape")}
-        if value is not None and region.shape:
+        value = _only_value(dataset)
+        if _says_constant(attrs, dataset.shape):
+            attrs["shape"] = list(region.shape)
+        if value is not None:
             value = converted(value, dtype, name)
-            attrs |= {"value": value.item(), "shape": list(region.shape)}
+            attrs = {key: said for key, said in attrs.items() if key not in ("value", "shape")}
+            attrs |= {"value": value.item(), "shape": list(region.shape)} if region.shape else {}
         return _Load(dataset, region, dtype, attrs, pieces, value)
 
     @property
@@ -202,15 +204,18 @@ def _extent(selection: tuple[int | slice, ...]) -> tuple[int, ...]:
     )
 
 
-def _only_value(dataset: PipedDataset, attrs: Mapping[str, object]) -> np.ndarray | None:
-    """Return the value of a constant component of openPMD; None for other datasets.
-
-    A stream says it by the attributes of such a component, `value` and `shape`.
-    """
+def _only_value(dataset: PipedDataset) -> np.ndarray | None:
+    """Return the value of a constant component of openPMD in a file; None for other datasets."""
     said = getattr(dataset, "constant", None)
-    if said is None and attrs.get("shape") in (list(dataset.shape), *dataset.shape[:1]):
-        said = attrs.get("value")
     if not isinstance(said, bool | int | float) or dataset.stored_dtype.kind not in "biuf":
         return None
     value = np.array(said).astype(dataset.stored_dtype)
     return value if value.dtype.kind == "f" or value.item() < 2**63 else None
+
+
+def _says_constant(attrs: Mapping[str, object], shape: tuple[int, ...]) -> bool:
+    """Tell whether attributes are those of a constant component, which a live one has beside data.
+
+    Whether all elements are that value is another question, for who writes them.
+    """
+    return "value" in attrs and bool(shape) and attrs.get("shape") in (list(shape), *shape[:1])

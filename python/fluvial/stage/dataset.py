@@ -228,7 +228,8 @@ class Dataset(Reductions[Reduced], ByName):
     def _labels(self) -> tuple[str, ...] | None:
         said = self._step.said
         group = self.name.rpartition("/")[0]
-        return axis_labels(self.ndim, self._said, said_of_group(said, group, "axisLabels"), said)
+        of_group = said_of_group(said, group, "axisLabels", "dataOrder")
+        return axis_labels(self.ndim, self._said, of_group, said)
 
     def axes(self, over: Over) -> list[int]:
         """Return axes, given by name or number, as numbers."""

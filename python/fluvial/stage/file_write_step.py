@@ -274,7 +274,10 @@ def _varies(parts: Sequence[Part], value: object) -> bool:
     """Tell whether not all elements of parts are one value, NaN among them."""
     for _, array in parts:
         seen = array if any(array.strides) else array[(slice(0, 1),) * array.ndim]
-        wanted = np.array(value, array.dtype)
-        if not (((seen == wanted) | ((seen != seen) & (wanted != wanted))).all()):
+        try:
+            wanted = np.array(value, array.dtype)
+        except (TypeError, ValueError, OverflowError):  # another attribute that is called so
+            return True
+        if wanted.ndim or not (((seen == wanted) | ((seen != seen) & (wanted != wanted))).all()):
             return True
     return False

@@ -39,7 +39,7 @@ def as_put(name: object, array: npt.ArrayLike | None, attrs: Said) -> tuple[np.n
         labels = [str(dim) for dim in dims]
         own = with_own_grid(own, labels, getattr(array, "shape", ()), getattr(array, "coords", {}))
         if any(label != f"dim_{axis}" for axis, label in enumerate(labels)):
-            own = {**own, "axisLabels": labels}
+            own = {**own, "axisLabels": labels[::-1] if own.get("dataOrder") == "F" else labels}
         brought = carried_attributes(own) if _is_undecoded(array) else plain_attributes(own)
         attrs = {**brought, **to_mapping(attrs, "attrs")} if brought else attrs
     return to_array(array, f"the array of {shown(name)}", "Text goes into attrs"), attrs

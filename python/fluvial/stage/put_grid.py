@@ -43,10 +43,13 @@ def with_own_grid(
     spacing = [_spacing(label, dim, own) for dim, label in zip(dims, labels, strict=True)]
     found: dict[str, object] = {k: v for k, v in own.items() if k not in _GRID}
     if dims and all(step is not None for step in spacing):
+        steps = [step for step in spacing if step is not None]
+        shifts = [_shift(own, dim, step) for dim, step in zip(dims, steps, strict=True)]
+        begins = [float(label[0]) for label in labels if label is not None]
         found |= {
-            "gridSpacing": spacing,
-            "gridGlobalOffset": [float(label[0]) for label in labels if label is not None],
-            "position": [0.0] * len(dims),
+            "gridSpacing": steps,
+            "gridGlobalOffset": [at - shift for at, shift in zip(begins, shifts, strict=True)],
+            "position": [shift / step for shift, step in zip(shifts, steps, strict=True)],
         }
         if "dataOrder" in found:
             found["dataOrder"] = "C"  # in which they are stated here
@@ -57,6 +60,21 @@ def _numbers(coords: Any, dim: str) -> np.ndarray | None:
     """Return the coordinates along a dimension; None where there are none, or no numbers."""
     found = np.asarray(coords[dim].values) if dim in coords else None
     return found if found is not None and found.ndim == 1 and found.dtype.kind in "iuf" else None
+
+
+def _shift(attrs: Mapping[str, Any], dim: str, step: float) -> float:
+    """Return how far behind the begin of their cells elements lie, which components share.
+
+    0 where they run backwards: an element lies within the cell that begins with it.
+    """
+    names = attrs.get("axisLabels")
+    spacing, position = attrs["gridSpacing"], attrs.get("position")
+    if not all(isinstance(said, list) for said in (names, spacing, position)):
+        return 0.0
+    if not len(names) == len(spacing) == len(position) or dim not in names:
+        return 0.0
+    shift = float(position[names.index(dim)] * spacing[names.index(dim)])
+    return shift if 0 <= shift / step < 1 else 0.0
 
 
 def _spacing(labels: np.ndarray | None, dim: str, attrs: Mapping[str, Any]) -> float | None:

@@ -329,7 +329,12 @@ def _attributes(file: adios2.Stream) -> dict[str, _Said]:
 
 
 def _value(file: adios2.Stream, name: str) -> _Said:
-    value = file.read_attribute(name)
+    try:
+        value = file.read_attribute(name)
+    except ValueError:  # a long double, which the library's Python says as text alone
+        said = file.available_attributes()[name]["Value"].strip("{} ")
+        numbers = [float(word) for word in said.split(",")]
+        return numbers if len(numbers) > 1 else numbers[0]
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 

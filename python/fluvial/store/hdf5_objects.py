@@ -123,6 +123,11 @@ def type_of(dtype: np.dtype) -> h5t.TypeID:
     """Return the type of HDF5 for one of NumPy."""
     from h5py import h5t
 
+    if dtype.kind == "b":  # as h5py, but with the words in the order of openPMD's own library
+        words = h5t.enum_create(h5t.NATIVE_INT8)
+        words.enum_insert(b"TRUE", 1)
+        words.enum_insert(b"FALSE", 0)
+        return words
     return h5t.py_create(dtype, logical=True)
 
 

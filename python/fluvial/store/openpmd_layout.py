@@ -124,7 +124,8 @@ def step_layout(
         of_its = {k: v for k, v in said.get(name, {}).items() if k not in ("value", "shape")}
         attrs = of_its | dict(extent.attrs)
         if mesh or particles:
-            record = _record_of(name, mesh)
+            path = str(series["meshesPath" if mesh else "particlesPath"])
+            record = _record_of(name, path, not mesh)
             of_its = dict(said.get(record, {})) if record != name else {}
             attrs = {k: v for k, v in attrs.items() if k in OF_RECORD or of_its.get(k) != v}
             if "particlePatches" not in record or record != name:
@@ -155,15 +156,17 @@ def step_layout(
     return layout
 
 
-def _record_of(name: str, mesh: bool) -> str:
-    """Return the path of the record of a component.
+def _record_of(name: str, path: str, particles: bool) -> str:
+    """Return the path of the record of a component; `path` is that of all meshes or particles.
 
-    >>> _record_of("meshes/E/x", True), _record_of("particles/e/particlePatches/offset/x", False)
-    ('meshes/E', 'particles/e/particlePatches/offset')
+    >>> _record_of("fields/em/E/x", "fields/em/", False)
+    'fields/em/E'
+    >>> _record_of("particles/e/particlePatches/offset/x", "particles/", True)
+    'particles/e/particlePatches/offset'
     """
-    parts = name.split("/")
-    patches = not mesh and parts[2:3] == ["particlePatches"]
-    return "/".join(parts[: 2 if mesh else 4 if patches else 3])
+    parts = name[len(path) :].split("/")
+    of_particles = 3 if parts[1:2] == ["particlePatches"] else 2
+    return path + "/".join(parts[: of_particles if particles else 1])
 
 
 def _record_defaults(shape: tuple[int, ...]) -> dict[str, object]:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/describe/axis_labels.hpp"
 
+#include <algorithm>
 #include <variant>
 
 namespace fluvial {
@@ -30,6 +31,10 @@ std::vector<std::string> axis_labels(int ndim, const Attributes& attributes) {
         } else if (const auto* many = std::get_if<std::vector<std::string>>(&found->second)) {
             labels = *many;
         }
+    }
+    const auto order = attributes.find("dataOrder");
+    if (order != attributes.end() && order->second == Attribute(std::string("F"))) {
+        std::reverse(labels.begin(), labels.end());  // attributes count axes from the last then
     }
     return good(labels, ndim) ? labels : std::vector<std::string>();
 }

@@ -12,6 +12,7 @@
 namespace fluvial {
 
 /// A name for each of `ndim` axes, all of them different; none where the attributes do not say so.
+/// With openPMD's dataOrder "F" they say it from the last axis on.
 std::vector<std::string> axis_labels(int ndim, const Attributes& attributes);
 
 /// The same of a dataset, by its attributes, or else by its dimensions.

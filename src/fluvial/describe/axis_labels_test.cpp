@@ -15,6 +15,8 @@ TEST_CASE("labels are those of the attribute, one for each axis and all differen
     CHECK(axis_labels(1, {{"axisLabels", std::string("x")}}) == Words{"x"});
     CHECK(axis_labels(2, {{"axisLabels", Words{"x", "x"}}}).empty());
     CHECK(axis_labels(2, {{"axisLabels", Words{"x"}}}).empty());
+    CHECK(axis_labels(2, {{"axisLabels", Words{"x", "y"}}, {"dataOrder", std::string("F")}}) ==
+          Words{"y", "x"});
     CHECK(axis_labels(1, {{"axisLabels", 1.0}}).empty());
     CHECK(axis_labels(1, {}).empty());
     CHECK(axis_labels({"t", DType::Float64, {4}, {"x"}, {}}) == Words{"x"});

@@ -130,11 +130,11 @@ void check_name(const std::string& name, const std::set<std::string>& names) {
     }
 }
 
-/// The path of the record of a component.
-std::string record_of(const std::string& name, bool mesh) {
-    const Words parts = parts_of(name);
-    const bool patches = !mesh && parts.size() > 2 && parts[2] == "particlePatches";
-    return joined(parts, mesh ? 2 : patches ? 4 : 3);
+/// The path of the record of a component; `path` is that of all meshes or particles.
+std::string record_of(const std::string& name, const std::string& path, bool mesh) {
+    const Words parts = parts_of(name.substr(path.size()));
+    const bool patches = !mesh && parts.size() > 1 && parts[1] == "particlePatches";
+    return path + joined(parts, mesh ? 1 : patches ? 3 : 2);
 }
 
 Attributes record_defaults(const Coordinates& shape) {
@@ -190,7 +190,8 @@ class Arrangement {
         }
         const bool mesh = dataset.name.starts_with(meshes_);
         if (mesh || dataset.name.starts_with(particles_)) {
-            add_to_record(dataset, record_of(dataset.name, mesh), mesh);
+            const std::string& path = mesh ? meshes_ : particles_;
+            add_to_record(dataset, record_of(dataset.name, path, mesh), mesh);
         }
         dataset.attributes = typed(dataset.attributes);
         layout.datasets.push_back(std::move(dataset));

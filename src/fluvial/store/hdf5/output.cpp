@@ -38,11 +38,12 @@ class AttributeWriter {
     }
 
   private:
-    void write(bool value) {  // as h5py does
+    /// What h5py reads as bool; openPMD's own library looks at the order of the words, too.
+    void write(bool value) {
         Hdf5Id type(H5Tenum_create(H5T_NATIVE_INT8));
         const std::array<std::int8_t, 2> values = {0, 1};
-        H5Tenum_insert(type, "FALSE", &values[0]);
         H5Tenum_insert(type, "TRUE", &values[1]);
+        H5Tenum_insert(type, "FALSE", &values[0]);
         make(std::move(type), {}, &values[value ? 1 : 0]);
     }
     void write(std::int64_t value) {
