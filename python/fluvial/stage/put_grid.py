@@ -67,10 +67,8 @@ def _shift(attrs: Mapping[str, Any], dim: str, step: float) -> float:
 
     0 where they run backwards: an element lies within the cell that begins with it.
     """
-    names = attrs.get("axisLabels")
-    spacing, position = attrs["gridSpacing"], attrs.get("position")
-    if not all(isinstance(said, list) for said in (names, spacing, position)):
-        return 0.0
+    said = [attrs.get(name) for name in ("axisLabels", "gridSpacing", "position")]
+    names, spacing, position = (one if isinstance(one, list) else [] for one in said)
     if not len(names) == len(spacing) == len(position) or dim not in names:
         return 0.0
     shift = float(position[names.index(dim)] * spacing[names.index(dim)])
