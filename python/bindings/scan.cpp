@@ -319,9 +319,8 @@ void bind_scans(nb::module_& m) {
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`backwards`: axes along which the last of equal elements is the first. "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
-            "numbers). `groups`: (axis, group of each index, number of groups). `record_axis`: of "
-            "which "
-            "one record is selected, of files that may grow.");
+            "numbers). `groups`: (axis, group of each index, number of groups). "
+            "`record_axis`: of which one record is selected, of files that may grow.");
     nb::class_<HeldScan>(m, "Scan", "Reads and computes on threads of its own.")
         .def(
             "__init__",
