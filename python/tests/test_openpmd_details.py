@@ -145,17 +145,26 @@ def test_paths_of_meshes_and_particles_of_several_words(tmp_path):
             assert "value" in file["data/0/parts/in/e/positionOffset/x"].attrs
 
 
-def test_the_library_of_openpmd_reads_bools(tmp_path):
+@pytest.mark.parametrize("name", ["a.h5", "a.bp"])
+def test_the_library_of_openpmd_reads_bools(name, tmp_path):
     io = pytest.importorskip("openpmd_api")
-    with fl.open(tmp_path / "a.h5", "w") as series:
-        series.attrs["flag"] = True
-        with series.step() as step:
-            step.put("meshes/rho", np.zeros(3))
-    assert io.Series(str(tmp_path / "a.h5"), io.Access.read_only).get_attribute("flag") is True
-    with fl.open(tmp_path / "a.h5") as series:
+    with fl.open(tmp_path / name, "w") as series:
+        series.attrs.update(flag=True, number=1)
+        with series.step(attrs={"done": False}) as step:
+            step.put("meshes/rho", np.zeros(3), attrs={"ok": True})
+    theirs = io.Series(str(tmp_path / name), io.Access.read_only)
+    assert theirs.get_attribute("flag") is True
+    assert theirs.iterations[0].meshes["rho"].get_attribute("ok") is True
+    with fl.open(tmp_path / name) as series:
         assert series.attrs["flag"] is True
-    with h5py.File(tmp_path / "a.h5") as file:
-        assert file.attrs["flag"] == np.True_
+        assert series.attrs["number"] == 1
+        assert series.attrs["number"] is not True
+        assert [(step.attrs["done"], step["meshes/rho"].attrs["ok"]) for step in series] == [
+            (False, True)
+        ]
+    if name == "a.h5":
+        with h5py.File(tmp_path / name) as file:
+            assert file.attrs["flag"] == np.True_
 
 
 def test_positions_that_the_library_of_openpmd_writes_into_bp(tmp_path):

@@ -31,6 +31,8 @@ _DTYPES = {
     **{"float complex": "complex64", "double complex": "complex128"},
 }
 _OF_LIBRARY = "__"  # begins names of what openPMD-api notes for itself
+MARK_OF_BOOL = "__is_boolean__"
+"""Begins the name of an attribute that says of another one that it is a bool, as in openPMD-api."""
 
 
 class _Variable(NamedTuple):
@@ -345,5 +347,6 @@ def _by_owner(said: Mapping[str, _Said]) -> dict[str, dict[str, _Said]]:
         if path.lstrip("/").startswith(_OF_LIBRARY):
             continue
         owner, _, name = path.strip("/").rpartition("/")
-        found.setdefault(owner, {})[shown_text(name)] = value
+        is_bool = f"{MARK_OF_BOOL}{path}" in said and isinstance(value, int | np.integer)
+        found.setdefault(owner, {})[shown_text(name)] = bool(value) if is_bool else value
     return found

@@ -18,6 +18,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..describe.attributes import array_of
 from .attribute_texts import check_attributes
+from .bp_file import MARK_OF_BOOL
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write
 from .step_contents import Extent, Parts, Places, StepContents
@@ -187,6 +188,8 @@ def _reason(error: OSError | RuntimeError | ValueError) -> OSError | RuntimeErro
 def _write_attributes(stream: adios2.Stream, path: str, attrs: Mapping[str, object]) -> None:
     for name, value in attrs.items():
         stream.write_attribute(f"{path}/{name}", _stored(value))
+        if isinstance(value, bool | np.bool_):
+            stream.write_attribute(f"{MARK_OF_BOOL}{path}/{name}", np.array(1, "uint8"))
 
 
 def _stored(value: object) -> str | list[str] | np.ndarray:
