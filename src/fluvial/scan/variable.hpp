@@ -85,10 +85,11 @@ class Variable {
     /// What is selected.
     const Coordinates& shape() const { return selection_.count; }
     /// Coordinates of the selected indices of a dimension: the 1-D variable of that name, decoded.
-    /// It is the one of the variable's own group, or of the nearest group around it. Times of
-    /// several files are as the first one counts them. Local, blocking. Throws InvalidArgument when
-    /// there is none, when files count it by units or calendars that do not fit, and when it is not
-    /// joined and another file has other values.
+    /// It is the one of the variable's own group, or of the nearest group around it; without one,
+    /// positions on the grid that openPMD's attributes of a mesh say. Times of several files are as
+    /// the first one counts them. Local, blocking. Throws InvalidArgument when there is none, when
+    /// files count it by units or calendars that do not fit, and when it is not joined and another
+    /// file has other values.
     std::vector<double> coordinate(const std::string& dimension) const;
 
     /// One index (it stays a dimension of length 1); negative ones count from the end.
@@ -145,6 +146,7 @@ class Variable {
     void check_fits(const Variable& other, const char* what) const;
     void keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const;
     std::optional<std::string> coordinate_of(int axis) const;
+    std::optional<std::vector<double>> grid_along(int axis) const;
     void check_files(std::vector<std::string>& warnings) const;
     std::string out_of_order() const;
     static Predicate comparison_with(int input, const Variable& of, Comparison comparison,

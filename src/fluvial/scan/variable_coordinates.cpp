@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/regular_grid.hpp"
 #include "fluvial/scan/coordinate_values.hpp"
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/units.hpp"
@@ -47,16 +48,33 @@ std::optional<std::string> Variable::coordinate_of(int axis) const {
     return std::nullopt;
 }
 
+/// As openPMD's attributes of the variable, of its group or of its step say.
+std::optional<std::vector<double>> Variable::grid_along(int axis) const {
+    if (parts_.size() > 1) {
+        return std::nullopt;
+    }
+    const store::Dataset& part = *parts_.front();
+    std::vector<Attributes> said = {part.attributes()};
+    const std::string group = group_of(part.name());
+    const auto& groups = files_->first().groups();
+    if (std::find(groups.begin(), groups.end(), group) != groups.end()) {
+        said.push_back(files_->first().group_attributes(group));
+    }
+    said.push_back(files_->first().attributes());
+    return positions_along(axis, part.shape(), said);
+}
+
 std::vector<double> Variable::coordinate(const std::string& dimension) const {
     const int axis = axis_of(dimension);
     const auto name = coordinate_of(axis);
-    if (!name) {
+    const auto grid = name ? std::nullopt : grid_along(axis);
+    if (!name && !grid) {
         const Coordinates shape = files_->first().dataset(dimension)->shape();
         throw InvalidArgument(
             Problem{text("'", dimension, "' is no coordinate of '", parts_.front()->name(), "'"),
                     text("shape ", shape), "one dimension, as long as that of the variable", ""});
     }
-    const std::vector<double>& all = files_->values_of(*name);
+    const std::vector<double>& all = name ? files_->values_of(*name) : *grid;
     std::vector<double> selected;
     for (Index i = 0; i < selection_.count[axis]; ++i) {
         selected.push_back(
@@ -77,7 +95,7 @@ void Variable::keep_coordinates(const std::vector<std::string>& over, Reduced& r
         if (!said.empty()) {
             reduced.warnings.push_back(
                 text("the coordinate '", dimension, "' is left out: files say ", said));
-        } else if (name) {
+        } else if (name || grid_along(static_cast<int>(axis))) {
             reduced.coordinates[dimension] = coordinate(dimension);
         }
     }
