@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What openPMD leaves to a few words: constants, orders of axes, staggered grids, longer paths."""
 
+import threading
+
 import h5py
 import numpy as np
 import pytest
@@ -43,15 +45,20 @@ def test_elements_are_piped_whatever_an_attribute_says_of_them(tmp_path):
 
 
 def test_a_live_step_is_piped_as_it_is(tmp_path):
-    with both_ends(tmp_path) as (writer, reader):
-        with writer.step() as step:
+    def write():
+        with fl.open("live", "w", directory=tmp_path) as series, series.step() as step:
             step.put("meshes/rho", np.arange(4.0), attrs={"value": 3.0, "shape": [4]})
-        with fl.open(tmp_path / "b.h5", "w") as out:
-            found = reader.next()
-            with out.step() as step:
-                step.put("meshes/rho", found["meshes/rho"].read(), attrs=found["meshes/rho"].attrs)
+            step.put("meshes/c", np.full(4, 2.5), attrs={"value": 2.5, "shape": [4]})
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    reading = {"directory": tmp_path, "rendezvous_timeout": 20}
+    fl.pipe("live", tmp_path / "b.h5", reading=reading)
+    writer.join(20)
     (step,) = steps_of(tmp_path / "b.h5")
     assert step["meshes/rho"].read().values.tolist() == [0, 1, 2, 3]
+    assert step["meshes/c"].read().values.tolist() == [2.5] * 4
+    assert step["meshes/c"].constant == 2.5
 
 
 @pytest.mark.parametrize(

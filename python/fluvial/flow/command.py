@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import numbers
 import os
 import pathlib
@@ -12,9 +11,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, AnyStr, Literal, overload
+from typing import Any, AnyStr, Literal, overload
 
 import numpy as np
 
@@ -23,8 +21,8 @@ from ..base.arguments import to_mapping, to_path, to_text, to_wait, wrong_type
 from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.rank_environment import outside_of_jobs
+from .standard_streams import input_file, output_ends, outputs_of
 
-_LOOK_EVERY_S = 0.1
 _LINES_SHOWN = 10
 _LINE_WIDTH = 500
 _END_BYTES = 64 << 10  # of an output that is in a file: what is looked at for its last lines
@@ -267,19 +265,19 @@ def _run(
     text: bool,
 ) -> CompletedCommand[Any]:
     with contextlib.ExitStack() as opened:
-        ends = _ends(opened, folder, outputs)
+        ends = output_ends(opened, folder, outputs)
         job = Job.start(
             words,
             name=os.path.basename(words[0]),
             ranks=1,
             env=environment,
             cwd=folder,
-            stdin=subprocess.DEVNULL if given is None else opened.enter_context(_input(given)),
+            stdin=subprocess.DEVNULL if given is None else opened.enter_context(input_file(given)),
             stdout=ends[0],
             stderr=ends[1],
         )
         with job:
-            told, late = _outputs_of(job.process, timeout)
+            told, late = outputs_of(job.process, timeout)
             code = job.wait()
     shown_outputs = [_decoded(one) if text else one for one in told]
     done: CompletedCommand[Any] = CompletedCommand(words, code, *shown_outputs)
@@ -289,46 +287,6 @@ def _run(
             f"{timeout:g} s. {_last_lines(done, folder, outputs)}"
         )
     return done
-
-
-@contextlib.contextmanager
-def _input(given: bytes) -> Iterator[IO[bytes]]:
-    """Give a file with this content, to be read from its beginning.
-
-    A program that reads a file, and not a pipe, may take it as late as it wants, or not at all.
-    """
-    with _unnamed_file() as file:
-        file.write(given)
-        file.seek(0)
-        yield file
-
-
-def _unnamed_file() -> IO[bytes]:
-    in_memory = getattr(os, "memfd_create", None)
-    return tempfile.TemporaryFile() if in_memory is None else open(in_memory("input"), "w+b")
-
-
-def _outputs_of(
-    process: subprocess.Popen[bytes], timeout: float | None
-) -> tuple[tuple[bytes | None, bytes | None], bool]:
-    """Return what a program wrote, and whether it was killed at its time limit.
-
-    Raises
-    ------
-    TaskCancelled
-        The task that runs it was cancelled; it is killed.
-    """
-    end = math.inf if timeout is None else time.monotonic() + timeout
-    while (left := end - time.monotonic()) > 0:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=min(left, _LOOK_EVERY_S)), False
-        if _core.task_cancelled():
-            process.terminate()  # it ends all processes that came of the program
-            process.communicate()
-            raise _core.TaskCancelled("a program was killed: its task was cancelled")
-        _core.serve(0)
-    process.terminate()
-    return process.communicate(), True
 
 
 def _check_outlive(
@@ -345,35 +303,6 @@ def _check_outlive(
                 "allowed: a name that is in outputs, or an absolute path. Add it to outputs, or "
                 "give a folder as cwd"
             )
-
-
-def _ends(
-    opened: contextlib.ExitStack,
-    folder: pathlib.Path,
-    outputs: tuple[str | os.PathLike[str] | None, ...],
-) -> list[int | IO[bytes]]:
-    """Return where the outputs lead; both that are to have the same file share it."""
-    ends: list[int | IO[bytes]] = []
-    files: dict[str, IO[bytes]] = {}
-    for path in outputs:
-        if path is None:
-            ends.append(subprocess.PIPE)
-            continue
-        place = os.path.realpath(folder / to_path(path, "a file for the output"))
-        if place not in files:
-            files[place] = opened.enter_context(_new(folder, path))
-        ends.append(files[place])
-    return ends
-
-
-def _new(folder: pathlib.Path, path: str | os.PathLike[str]) -> IO[bytes]:
-    try:
-        return (folder / to_path(path, "a file for the output")).open("wb")
-    except OSError as error:
-        raise _core.NoSuchFile(
-            f"a file for a program's output cannot be written: got {shown(str(path))} "
-            f"({error.strerror}); allowed: a path in a folder that exists"
-        ) from None
 
 
 def _decoded(output: bytes | None) -> str | None:

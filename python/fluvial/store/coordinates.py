@@ -12,6 +12,7 @@ import xarray as xr
 
 from .. import _core
 from ..describe.axis_labels import axis_labels
+from ..describe.records import is_record
 from .joined_coordinates import check_same, join
 
 Parts = Sequence[_core.FileDataset]
@@ -72,8 +73,8 @@ class CoordinateVariables:
         Gives the datasets of a name, one a file where it is joined; raises InvalidArgument.
     everywhere
         Gives the datasets of a name in all files.
-    is_record
-        Whether what a group of the first file has are components of one record.
+    of_group
+        Gives the attributes of a group of the first file.
     decode
         Times become dates, packed numbers are unpacked.
     """
@@ -83,7 +84,7 @@ class CoordinateVariables:
         first_of: Callable[[str], _core.FileDataset],
         parts_of: Callable[[str], Parts],
         everywhere: Callable[[str], Parts],
-        is_record: Callable[[str], bool],
+        of_group: Callable[[str], Mapping[str, object]],
         names: Sequence[str],
         decode: bool = True,
     ) -> None:
@@ -91,7 +92,7 @@ class CoordinateVariables:
         self._first_of = first_of
         self._parts_of = parts_of
         self._everywhere = everywhere
-        self._is_record = is_record
+        self._of_group = of_group
         self._names = set(names)
         self._dims: dict[str, list[str]] = {}
         self._known: dict[str, xr.Variable] = {}
@@ -151,7 +152,9 @@ class CoordinateVariables:
         own = group = dataset.rpartition("/")[0]
         while True:
             path = f"{group}/{name}" if group else name
-            if path in self._names and not (group == own and self._is_record(group)):
+            if path in self._names and not (
+                group == own and is_record(group, self._of_group(group))
+            ):
                 yield path
             if not group:
                 return

@@ -21,7 +21,6 @@ from ..base.weak_methods import weakly
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
 from ..describe.engines import kind_of_folder, refuse_what_is_no_file
-from ..describe.records import is_record
 from . import bp_file, grid_coordinates
 from .bp_file import open_bp
 from .coordinates import CoordinateVariables, are_times, not_in_order, typed
@@ -89,7 +88,7 @@ class JoinedFiles:
             weakly(self._first),
             weakly(self.parts_of),
             weakly(self._everywhere),
-            weakly(self._is_record),
+            weakly(self._of_group),
             self.names,
             bool(decode),
         )
@@ -357,9 +356,6 @@ class JoinedFiles:
     def _of_group(self, group: str) -> Mapping[str, object]:
         first = self._open()[0]
         return first.group_attributes(group) if group in first.groups else {}
-
-    def _is_record(self, group: str) -> bool:
-        return is_record(group, self._of_group(group))
 
     @functools.cached_property
     def joined_dimension(self) -> str | None:

@@ -165,8 +165,8 @@ def _record_of(name: str, path: str, particles: bool) -> str:
     'particles/e/particlePatches/offset'
     """
     parts = name[len(path) :].split("/")
-    of_particles = 3 if parts[1:2] == ["particlePatches"] else 2
-    return path + "/".join(parts[: of_particles if particles else 1])
+    below_species = 3 if parts[1:2] == ["particlePatches"] else 2
+    return path + "/".join(parts[: below_species if particles else 1])
 
 
 def _record_defaults(shape: tuple[int, ...]) -> dict[str, object]:

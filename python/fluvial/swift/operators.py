@@ -57,15 +57,13 @@ def _in_a_tuple(values: object) -> tuple[object, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
-def in_64_bits(number: int) -> int:
-    """Return a whole number.
+def fits_in_64_bits(number: int) -> bool:
+    """Tell whether C's ``int64_t`` has a whole number."""
+    return bool(-(2 ** (_BITS - 1)) <= number < 2 ** (_BITS - 1))
 
-    Raises
-    ------
-    ArithmeticError
-        It is none that C's ``int64_t`` has.
-    """
-    if not -(2 ** (_BITS - 1)) <= number < 2 ** (_BITS - 1):
+
+def _in_64_bits(number: int) -> int:
+    if not fits_in_64_bits(number):
         raise ArithmeticError(
             f"a whole number of more than {_BITS} bits: got {shown(number)}; allowed: -2**63 to "
             "2**63 - 1. Compute with floats (2.0, not 2)"
@@ -83,12 +81,12 @@ def as_scalar(result: object, kind: object) -> object:
     """
     if kind == FLOAT:
         return float(cast("SupportsFloat", result))
-    return in_64_bits(cast("int", result)) if kind == INT else result
+    return _in_64_bits(cast("int", result)) if kind == INT else result
 
 
 def _within_64_bits(function: Function) -> Function:
     def whole(*operands: int) -> int:
-        return in_64_bits(function(*operands))
+        return _in_64_bits(function(*operands))
 
     return whole
 

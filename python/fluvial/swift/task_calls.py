@@ -20,6 +20,7 @@ from .formats import shown_value
 from .frames import Frame, Get, Locate
 from .kinds import FILE, VOID, Kind
 from .leaf_functions import call_python, call_python_together
+from .operators import fits_in_64_bits
 from .script import Place
 from .shared_library import call_library, call_library_together
 from .variables import ArrayValue
@@ -196,7 +197,7 @@ def as_kind(value: object, kind: Kind, name: str) -> object:
 
 
 def _in_64_bits(value: object, kind: Kind, name: str) -> object:
-    if type(value) is int and not -(2**63) <= value < 2**63:
+    if type(value) is int and not fits_in_64_bits(value):
         raise _wrong(value, kind, name)
     return value
 

@@ -2,13 +2,12 @@
 #include "fluvial/c/series.h"
 
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include <doctest/doctest.h>
-#include <unistd.h>
+#include "fluvial/c/series_fixture.hpp"
+
+using namespace fluvial::c;
 
 extern "C" {
 const char* write_series_in_c(MPI_Comm comm, const char* name, MPI_Info options, MPI_Info reading,
@@ -20,71 +19,8 @@ namespace {
 
 constexpr int rows_each = 3;
 
-/// A folder that all ranks see, of this test alone.
-class Folder {
-  public:
-    Folder() {
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-        long pid = ::getpid();
-        MPI_Bcast(&pid, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-        path_ = std::filesystem::temp_directory_path() / ("fluvial_c_" + std::to_string(pid));
-        if (rank == 0) {
-            std::filesystem::create_directory(path_);
-        }
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    ~Folder() {
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (rank == 0) {
-            std::filesystem::remove_all(path_);
-        }
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string operator/(const char* name) const { return path_ / name; }
-    std::string path() const { return path_; }
-
-    int rank = 0, ranks = 1;
-
-  private:
-    std::filesystem::path path_;
-};
-
-class Options {
-  public:
-    Options(std::initializer_list<std::pair<const char*, std::string>> words) {
-        MPI_Info_create(&info_);
-        for (const auto& [key, value] : words) {
-            MPI_Info_set(info_, key, value.c_str());
-        }
-    }
-    ~Options() { MPI_Info_free(&info_); }
-    Options(const Options&) = delete;
-    Options& operator=(const Options&) = delete;
-    operator MPI_Info() const { return info_; }
-
-  private:
-    MPI_Info info_ = MPI_INFO_NULL;
-};
-
 void check_nothing_wrong(const char* wrong) {
     CHECK(std::string(wrong == nullptr ? "nothing" : wrong) == "nothing");
-}
-
-/// One number a rank, in a step of its own.
-int put_step_of_file(fluvial_writer* writer, const Folder& folder) {
-    const MPI_Offset offset[] = {folder.rank}, count[] = {1}, shape[] = {folder.ranks};
-    const double value = 1;
-    REQUIRE(fluvial_writer_begin_step(writer, 0, FLUVIAL_NEXT, nullptr) == FLUVIAL_OK);
-    CHECK(fluvial_writer_put(writer, "x", MPI_DOUBLE, 1, offset, count, shape, &value) ==
-          FLUVIAL_OK);
-    return fluvial_writer_end_step(writer);
-}
-
-bool says(const char* part) {
-    return std::strstr(fluvial_last_message(), part) != nullptr;
 }
 
 }  // namespace
@@ -229,158 +165,6 @@ TEST_CASE("wrong parts and attributes are codes, and the step goes on") {
     CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_SERIES, nullptr, "late", "b") ==
           FLUVIAL_EINVAL);
     CHECK(fluvial_writer_close(writer) == FLUVIAL_OK);
-}
-
-namespace {
-
-/// Puts one number a rank into a step of a stream; whether the queue took the step.
-bool put_step(fluvial_writer* writer, const Folder& folder, long long iteration) {
-    const MPI_Offset offset[] = {folder.rank}, count[] = {1}, shape[] = {folder.ranks};
-    const double value = 1;
-    int accepted = -1;
-    REQUIRE(fluvial_writer_begin_step(writer, 0, iteration, &accepted) == FLUVIAL_OK);
-    CHECK(fluvial_writer_put(writer, "m/x", MPI_DOUBLE, 1, offset, count, shape, &value) ==
-          FLUVIAL_OK);
-    REQUIRE(fluvial_writer_end_step(writer) == FLUVIAL_OK);
-    MPI_Barrier(MPI_COMM_WORLD);
-    return accepted == 1;
-}
-
-void check_text(fluvial_reader* reader, const char* name, const char* wanted) {
-    char found[32] = "";
-    CHECK(fluvial_reader_get_att_text(reader, FLUVIAL_DATASET, "m/x", name, sizeof found, found) ==
-          FLUVIAL_OK);
-    CHECK(std::string(found) == wanted);
-}
-
-}  // namespace
-
-TEST_CASE("what is said of a dataset in a step that is discarded is in the next one") {
-    const Folder folder;
-    const Options writing{{"directory", folder.path()},
-                          {"readers", "0"},
-                          {"queue_steps", "1"},
-                          {"full", "discard-newest"}};
-    const Options reading{{"directory", folder.path()}, {"stall_timeout", "30"}};
-    fluvial_writer* writer = nullptr;
-    fluvial_reader* reader = nullptr;
-    int more = 0;
-    REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, "plate", writing, &writer) == FLUVIAL_OK);
-    CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_GROUP, "m/", "a", "b") == FLUVIAL_EINVAL);
-    REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, "plate", reading, &reader) == FLUVIAL_OK);
-    CHECK(put_step(writer, folder, FLUVIAL_NEXT));
-    CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_DATASET, "m/x", "units", "K") == FLUVIAL_OK);
-    CHECK_FALSE(put_step(writer, folder, FLUVIAL_NEXT));
-    REQUIRE(fluvial_reader_next(reader, &more) == FLUVIAL_OK);
-    MPI_Barrier(MPI_COMM_WORLD);
-    // A reader that leaves makes room in the queue.
-    CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
-    REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, "plate", reading, &reader) == FLUVIAL_OK);
-    CHECK(put_step(writer, folder, 100));
-    REQUIRE(fluvial_reader_next(reader, &more) == FLUVIAL_OK);
-    check_text(reader, "units", "K");
-    CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
-    CHECK(fluvial_writer_close(writer) == FLUVIAL_OK);
-}
-
-TEST_CASE("attributes that are said one after the other all stay, in streams and files") {
-    const Folder folder;
-    for (const std::string& name : {std::string("plate"), folder / "plate%T.nc"}) {
-        CAPTURE(name);
-        const Options writing{{"directory", folder.path()}, {"readers", "0"}};
-        const Options reading{{"directory", folder.path()}};
-        fluvial_writer* writer = nullptr;
-        fluvial_reader* reader = nullptr;
-        REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, name.c_str(), writing, &writer) == FLUVIAL_OK);
-        for (const std::string said : {"units", "about", ""}) {
-            if (!said.empty()) {
-                CHECK(fluvial_writer_put_att_text(writer, FLUVIAL_DATASET, "x", said.c_str(),
-                                                  said.c_str()) == FLUVIAL_OK);
-            }
-            CHECK(put_step_of_file(writer, folder) == FLUVIAL_OK);
-        }
-        const bool live = name == "plate";
-        if (live) {
-            REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, name.c_str(), reading, &reader) ==
-                    FLUVIAL_OK);
-        }
-        REQUIRE(fluvial_writer_close(writer) == FLUVIAL_OK);
-        if (!live) {
-            REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, name.c_str(), reading, &reader) ==
-                    FLUVIAL_OK);
-        }
-        for (int step = 0; step < 3; ++step) {
-            int more = 0;
-            char text[16];
-            REQUIRE(fluvial_reader_next(reader, &more) == FLUVIAL_OK);
-            REQUIRE(more == 1);
-            const auto ask = [&](const char* said) {
-                return fluvial_reader_get_att_text(reader, FLUVIAL_DATASET, "x", said, sizeof text,
-                                                   text);
-            };
-            CHECK(ask("units") == FLUVIAL_OK);
-            CHECK(ask("about") == (step == 0 ? FLUVIAL_EINVAL : FLUVIAL_OK));
-        }
-        CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
-    }
-}
-
-TEST_CASE("the next iteration is one more than the last, in streams and files") {
-    const Folder folder;
-    const Options writing{{"directory", folder.path()}, {"readers", "0"}, {"queue_steps", "8"}};
-    const Options reading{{"directory", folder.path()}, {"stall_timeout", "30"}};
-    fluvial_writer* writer = nullptr;
-    fluvial_reader* reader = nullptr;
-    REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, "plate", writing, &writer) == FLUVIAL_OK);
-    REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, "plate", reading, &reader) == FLUVIAL_OK);
-    for (const long long said :
-         {static_cast<long long>(FLUVIAL_NEXT), 100LL, static_cast<long long>(FLUVIAL_NEXT)}) {
-        CHECK(put_step(writer, folder, said));
-    }
-    CHECK(fluvial_writer_close(writer) == FLUVIAL_OK);
-    for (const long long wanted : {0, 100, 101}) {
-        int more = 0;
-        long long iteration = -1;
-        REQUIRE(fluvial_reader_next(reader, &more) == FLUVIAL_OK);
-        CHECK(fluvial_reader_inq_iteration(reader, &iteration) == FLUVIAL_OK);
-        CHECK(iteration == wanted);
-    }
-    CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
-}
-
-TEST_CASE("numbers of attributes are those that were said, or codes") {
-    const Folder folder;
-    const std::string path = folder / "plate.nc";
-    fluvial_writer* writer = nullptr;
-    fluvial_reader* reader = nullptr;
-    const long long large[] = {9007199254740993, 4};
-    const double half = 0.5;
-    REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, path.c_str(), MPI_INFO_NULL, &writer) ==
-            FLUVIAL_OK);
-    CHECK(fluvial_writer_put_att_longlong(writer, FLUVIAL_SERIES, nullptr, "large", 2, large) ==
-          FLUVIAL_OK);
-    CHECK(fluvial_writer_put_att_double(writer, FLUVIAL_SERIES, nullptr, "half", 1, &half) ==
-          FLUVIAL_OK);
-    CHECK(put_step_of_file(writer, folder) == FLUVIAL_OK);
-    REQUIRE(fluvial_writer_close(writer) == FLUVIAL_OK);
-    REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, path.c_str(), MPI_INFO_NULL, &reader) ==
-            FLUVIAL_OK);
-    long long whole[2] = {};
-    double real[2] = {};
-    const auto wholes = [&](const char* name, std::size_t count) {
-        return fluvial_reader_get_att_longlong(reader, FLUVIAL_SERIES, nullptr, name, count, whole);
-    };
-    const auto reals = [&](const char* name, std::size_t count) {
-        return fluvial_reader_get_att_double(reader, FLUVIAL_SERIES, nullptr, name, count, real);
-    };
-    CHECK(wholes("large", 2) == FLUVIAL_OK);
-    CHECK((whole[0] == large[0] && whole[1] == large[1]));
-    CHECK(reals("large", 2) == FLUVIAL_ERANGE);
-    CHECK(wholes("large", 1) == FLUVIAL_EINVAL);
-    CHECK(reals("half", 1) == FLUVIAL_OK);
-    CHECK(real[0] == half);
-    CHECK(wholes("half", 1) == FLUVIAL_ERANGE);
-    CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
 }
 
 TEST_CASE("a reduction that ranks mean differently is an error on all of them") {

@@ -32,8 +32,7 @@ std::vector<std::string> axis_labels(int ndim, const Attributes& attributes) {
             labels = *many;
         }
     }
-    const auto order = attributes.find("dataOrder");
-    if (order != attributes.end() && order->second == Attribute(std::string("F"))) {
+    if (text_of(attributes, "dataOrder") == "F") {
         std::reverse(labels.begin(), labels.end());  // attributes count axes from the last then
     }
     return good(labels, ndim) ? labels : std::vector<std::string>();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which datasets of a step are coordinates: the same in live steps and in files of every format.
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -40,6 +42,22 @@ void check_coordinate(Series& series) {
     CHECK(kept.coordinates.at("lat") == lat);
 }
 
+/// A series in a stream that has one step.
+void with_live_step(const stage::Folder& folder, const std::function<void(stage::WriteStep)>& put,
+                    const std::function<void(Series&)>& use) {
+    stage::WriterOptions options;
+    options.readers = 0;
+    options.directory = folder / "";
+    stage::Writer writer("run", mpi::Comm(), options);
+    put(writer.begin_step());
+    SeriesOptions reading;
+    reading.stream.directory = folder / "";
+    Series series("run", mpi::Comm(), reading);
+    use(series);
+    series.close();
+    writer.close();
+}
+
 }  // namespace
 
 TEST_CASE("what is called like an axis is its coordinate, labelled or not, live or in files") {
@@ -62,17 +80,8 @@ TEST_CASE("what is called like an axis is its coordinate, labelled or not, live 
             Series series(folder / name, mpi::Comm());
             check_coordinate(series);
         }
-        stage::WriterOptions options;
-        options.readers = 0;
-        options.directory = folder / "";
-        stage::Writer writer("run", mpi::Comm(), options);
-        put_all(writer.begin_step(), of_lat);
-        SeriesOptions reading;
-        reading.stream.directory = folder / "";
-        Series series("run", mpi::Comm(), reading);
-        check_coordinate(series);
-        series.close();
-        writer.close();
+        with_live_step(
+            folder, [&](auto step) { put_all(std::move(step), of_lat); }, check_coordinate);
     }
 }
 
@@ -129,15 +138,5 @@ TEST_CASE("components of a record are no coordinates of each other, whatever the
     }
     Series stored(folder / "run.h5", mpi::Comm());
     check(stored);
-    stage::WriterOptions options;
-    options.readers = 0;
-    options.directory = folder / "";
-    stage::Writer writer("run", mpi::Comm(), options);
-    put_record(writer.begin_step());
-    SeriesOptions reading;
-    reading.stream.directory = folder / "";
-    Series live("run", mpi::Comm(), reading);
-    check(live);
-    live.close();
-    writer.close();
+    with_live_step(folder, put_record, check);
 }
