@@ -99,7 +99,8 @@ TEST_CASE("a hundred thousand ranks") {
 }
 
 TEST_CASE("no rank has two tasks at a time") {
-    const Simulated simulated = simulate(arriving(16, 0.9, 200, test_seed(6)), one_host(16));
+    const Simulated simulated =
+        simulate(arriving(16, 0.9, 200, test_seed(6)), one_host(16), small_plans());
     std::vector<double> idle_from(16, 0);
     for (const Occupation& task : simulated.tasks) {
         for (const int rank : task.ranks) {
