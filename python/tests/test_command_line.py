@@ -12,7 +12,6 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from fluvial.cli import command_line as cli
 from fluvial.launch import Launcher
 from reading_files.climate import climate, same, write
 
@@ -28,23 +27,6 @@ def path(tmp_path_factory):
 def theirs(path):
     with xr.open_dataset(path) as dataset:
         yield dataset.load().astype("f8")
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Return a function that runs the command in this process: exit code, output, errors."""
-
-    def called(*words):
-        words = [str(word) for word in words]
-        monkeypatch.setattr(sys, "argv", ["fluvial", *words])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return called
 
 
 def table(text):

@@ -12,7 +12,6 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from fluvial.cli import command_line as cli
 
 import fluvial as fl
 
@@ -26,22 +25,6 @@ def put(series, index):
         step.put("particles/e/position/x", np.linspace(0, 1, 5 + index))
         step.put("empty", np.empty(0))
         step.put("wave", np.array([1 + 2j]))
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Return a function that runs the command in this process: exit code, output, errors."""
-
-    def called(*words):
-        monkeypatch.setattr(sys, "argv", ["fluvial", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return called
 
 
 @pytest.fixture(params=["one.h5", "data%T.h5", "stream"])

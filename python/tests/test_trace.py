@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-from fluvial.cli import command_line as cli
 from matplotlib import image
 
 import fluvial as fl
@@ -71,22 +70,6 @@ def test_times_are_those_of_the_outer_block_without_the_inner():
         "processing": 4,
         "idle": 2,
     }
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Return a function that runs the command in this process: exit code, output, errors."""
-
-    def called(*words):
-        monkeypatch.setattr("sys.argv", ["fluvial", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return called
 
 
 def test_the_command_prints_and_draws(call, tmp_path):

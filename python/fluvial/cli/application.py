@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 import warnings
@@ -46,6 +47,9 @@ def call(app: typer.Typer) -> None:
     show_plain_flags(app)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     _open_what_is_closed()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an encoding may lack characters
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             app(prog_name="fluvial")

@@ -17,20 +17,22 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._core import Error, InvalidArgument, __version__
 from ..base.messages import shown
-from ..base.whole_file import whole_file
-from ..compute.registry import Reduced
+from ..base.whole_file import check_replaceable, whole_file
+from ..compute.registry import Reduced, Resolved
 from ..mpi.communicator import Communicator
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
 from ..scan.pending_scan import PendingScan
 from ..store.numbered_files import has_number, shell_pattern
+from ..store.output_file import take_room
 from . import selections, tables
 from .application import is_first
 from .printing import Format, check_rows, print_csv
 from .rows import rows_of
 
 _POLL_S = 0.05
+_BYTES_BESIDE = 64 << 10  # of a variable of netCDF-4, its elements excepted: at most about this
 _REMEDY = "Reduce over more dimensions (--over), select (--where, --isel), or write it: --out"
 
 
@@ -47,7 +49,7 @@ def present(result: Reduced, dataset: str, path: str, out: str | None, format: F
     elif format is Format.csv:
         print_csv(rows_of(result))
     else:
-        tables.print_rows(rows_of(result), f"{dataset} of {path}")
+        tables.print_rows(tables.with_errors(rows_of(result)), f"{dataset} of {path}")
 
 
 def check_printable(dataset: FileDataset, over: list[str | int] | None) -> None:
@@ -93,6 +95,7 @@ def _check_target(out: str, sources: list[str]) -> None:
     folder = os.path.dirname(out) or "."
     if os.path.isdir(out) or not os.path.isdir(folder):
         raise _cannot_write(out, "a folder" if os.path.isdir(out) else "there is no such folder")
+    check_replaceable(out)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _cannot_write(out, "the folder may not be written to")
 
@@ -130,21 +133,46 @@ def select(
     dataset = file[name].isel(selections.to_positions(isel))
     for dim, label in selections.to_labels(where).items():
         near = nearest and not isinstance(label, slice)
-        label = _turned(label, dataset, dim) if isinstance(label, slice) else label
+        label = _of_coordinate(label, dataset.coords.get(dim))
         dataset = dataset.sel({dim: label}, method="nearest" if near else None)
     for condition in mask:
         dataset = dataset.where(condition)
     return dataset if weights is None else dataset.weighted(weights)
 
 
-def _turned(ends: slice, dataset: FileDataset, dim: str) -> slice:
+def _of_coordinate(label: selections.Label, coord: xr.Variable | None) -> selections.Label:
+    """Return a label, or the ends of an interval, as they are meant for a coordinate."""
+    if coord is None or coord.ndim != 1:
+        return label
+    if not isinstance(label, slice):
+        return _year(label, coord)
+    return _turned(slice(_year(label.start, coord), _year(label.stop, coord)), coord)
+
+
+def _year(label: selections.Label, coord: xr.Variable) -> selections.Label:
+    """Return a number as a year where the coordinate has times."""
+    times = coord.dtype.kind == "M" or isinstance(coord.to_index(), xr.CFTimeIndex)
+    year = isinstance(label, float) and label.is_integer() and 1000 <= label <= 9999
+    return f"{label:.0f}" if times and year else label
+
+
+def _turned(ends: slice, coord: xr.Variable) -> slice:
     """FROM:TO names an interval, whichever way the coordinate runs."""
-    coord = dataset.coords.get(dim)
-    if coord is None or coord.size < 2 or not coord.to_index().is_monotonic_decreasing:
+    if coord.size < 2 or not coord.to_index().is_monotonic_decreasing:
         return ends
     low, high = ends.start, ends.stop
-    upwards = low is None or high is None or low < high
-    return slice(high, low) if upwards else ends
+    if low is not None and high is not None:
+        if type(low) is not type(high):
+            return ends  # no interval: to select says so
+        if low >= high:
+            return ends
+    return slice(high, low)
+
+
+def names_of_results(operators: dict[str, Resolved], dataset: FileDataset) -> dict[str, Resolved]:
+    """Return operators by names that no dimension or coordinate of the dataset has."""
+    taken = {*dataset.dims, *dataset.coords}
+    return {f"{dataset.name}_{key}" if key in taken else key: op for key, op in operators.items()}
 
 
 def group(
@@ -184,9 +212,18 @@ def _write(result: xr.Dataset, path: str) -> None:
     try:
         whole = {name: {"_FillValue": None} for name in result.coords}
         with whole_file(path) as partial:
+            with open(partial, "wb") as file:  # on a full disk h5py brings the process down
+                take_room(file.fileno(), path, _bytes_of(result))
             result.to_netcdf(partial, engine="h5netcdf", encoding=whole)
-    except (OSError, ValueError, TypeError) as error:
+    except Error:
+        raise
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise _cannot_write(path, str(error)) from None
+
+
+def _bytes_of(result: xr.Dataset) -> int:
+    """Return about how many bytes a file of this result has."""
+    return result.nbytes + _BYTES_BESIDE * (len(result.variables) + 1)
 
 
 def _number_bools(attrs: dict[str, object]) -> None:

@@ -144,6 +144,7 @@ def _reduce(
         dataset = file_scan.select(file, arguments[-1], isel, where, nearest, mask, weights)
         grouped = file_scan.group(dataset, groupby, resample)
         operators = to_operators(",".join(op), None if skipna else False)
+        operators = file_scan.names_of_results(operators, dataset)
         if out is None and groupby is None and resample is None:
             file_scan.check_printable(dataset, selections.to_names(over))
         options: ScanOptions = {

@@ -23,6 +23,8 @@ def to_operators(text: str, skipna: bool | None) -> dict[str, Resolved]:
             raise unknown_name("no such operator", word.strip(), [*names(), *WITH_ARGUMENTS])
         name, argument = match[1], match[2]
         label = name if argument is None else f"{name}_{_plain(argument)}"
+        if label in found and argument is not None:
+            label = f"{name}_{_plain(argument.replace(',', ':'))}"
         found[label] = (
             resolve(name, skipna=skipna)
             if argument is None
@@ -37,4 +39,4 @@ def _plain(argument: str) -> str:
     >>> _plain("0.9,exact"), _plain("0:10:20")
     ('0.9', '0_10_20')
     """
-    return argument.partition(",")[0].strip().replace(":", "_")
+    return argument.partition(",")[0].replace(" ", "").replace(":", "_")

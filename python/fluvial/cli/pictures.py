@@ -43,11 +43,11 @@ def draw(dataset: LazyDataset, path: str, title: str, bins: int | None, live: bo
     if bins is not None:
         counts, edges = _histogram(dataset, bins, live)
         axes.stairs(counts, edges, fill=True)
-        axes.set_xlabel(_with_unit(dataset.name, dataset.attrs))
+        axes.set_xlabel(_with_unit(dataset.name, dataset.attrs), parse_math=False)
         axes.set_ylabel("elements")
     else:
         title = _draw_slice(figure, axes, dataset, title)
-    axes.set_title(title)
+    axes.set_title(title, parse_math=False)
     save(figure, path)
 
 
@@ -96,22 +96,43 @@ def _draw_slice(figure: Figure, axes: Axes, dataset: LazyDataset, title: str) ->
         title = f"{title}, {dim} {middle}"
     coarse = {d: slice(None, None, -(-n // _ELEMENTS_MAX)) for d, n in _sizes(dataset)}
     array = dataset.isel(coarse).read()
-    along = [
-        np.asarray(array.coords[d].values) if d in array.coords else np.arange(0, n)[coarse[d]]
-        for d, n in _sizes(dataset)
-    ]
+    along, names = [], []
+    for dim, length in _sizes(dataset):
+        labels = np.asarray(array.coords[dim].values) if dim in array.coords else None
+        drawn = labels is not None and _can_be_drawn(labels, ordered=len(dataset.dims) == 2)
+        along.append(labels if labels is not None and drawn else np.arange(0, length)[coarse[dim]])
+        names.append(dim if drawn or labels is None else f"{dim} (position)")
     label = _with_unit(dataset.name, attrs)
     if len(along) < 2:
         line = along[0] if along else np.zeros(1)
         axes.plot(line, np.atleast_1d(array.values), marker="." if line.size < 50 else "")
-        axes.set_xlabel(dataset.dims[0] if along else "")
-        axes.set_ylabel(label)
+        axes.set_xlabel(names[0] if names else "", parse_math=False)
+        axes.set_ylabel(label, parse_math=False)
         return title
     colours = axes.pcolormesh(along[1], along[0], array.values, shading="nearest")
-    figure.colorbar(colours, label=label)
-    axes.set_xlabel(dataset.dims[1])
-    axes.set_ylabel(dataset.dims[0])
+    figure.colorbar(colours).set_label(label, parse_math=False)
+    axes.set_xlabel(names[1], parse_math=False)
+    axes.set_ylabel(names[0], parse_math=False)
     return title
+
+
+def _can_be_drawn(labels: np.ndarray, ordered: bool) -> bool:
+    """Tell whether an axis can have these labels: all are there, and in order where they must be.
+
+    >>> _can_be_drawn(np.array([3.0, 1.0, 2.0]), ordered=False)
+    True
+    >>> _can_be_drawn(np.array([3.0, 1.0, 2.0]), ordered=True)
+    False
+    """
+    if labels.dtype.kind not in "iufM":
+        return True
+    if labels.dtype.kind == "M":
+        if np.isnat(labels).any():
+            return False
+        labels = labels.astype("i8")
+    if not np.isfinite(labels).all():
+        return False
+    return not ordered or bool((labels[1:] > labels[:-1]).all() or (labels[1:] < labels[:-1]).all())
 
 
 def _sizes(dataset: LazyDataset) -> list[tuple[str, int]]:

@@ -50,7 +50,7 @@ def plain(value: object) -> Plain:
     if isinstance(value, float):
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if isinstance(value, complex):
-        return [value.real, value.imag]
+        return [plain(value.real), plain(value.imag)]
     if value is None or isinstance(value, bool | int | str):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import decimal
 import json
 import math
+import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,12 +30,28 @@ _ROWS_SHOWN = 40
 
 def print_json(document: object) -> None:
     """Print one line of JSON."""
-    print(json.dumps(document, ensure_ascii=False))
+    text = _strict(document)
+    print(json.dumps(text, ensure_ascii=not is_unicode(sys.stdout.encoding), allow_nan=False))
+
+
+def is_unicode(encoding: str | None) -> bool:
+    """Tell whether an encoding has all characters."""
+    return (encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def _strict(document: object) -> object:
+    """Return a document whose numbers JSON has: None for NaN, text for what is infinite."""
+    if isinstance(document, float) and not math.isfinite(document):
+        return None if math.isnan(document) else str(document)
+    if isinstance(document, dict):
+        return {key: _strict(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_strict(value) for value in document]
+    return document
 
 
 def print_rows(rows: list[Row], title: str) -> None:
     """Print rows as a table: pretty on a terminal, where the middle of a long one is left out."""
-    rows = with_errors(rows)
     columns = list(rows[0]) if rows else []
     console = Console()
     if not console.is_terminal:
@@ -63,7 +80,8 @@ def with_errors(rows: list[Row]) -> list[Row]:
     """
     out = []
     for row in rows:
-        errors = [c for c in row if c.startswith(("quantile", "median")) and c.endswith("_error")]
+        errors = [c for c in row if c.endswith("_error") and c.removesuffix("_error") in row]
+        errors = [c for c in errors if re.search("quantile|median", c)]
         joined = {
             c.removesuffix("_error"): estimate(row[c.removesuffix("_error")], row[c])
             for c in errors

@@ -64,6 +64,9 @@ def without_too_few(
 ) -> Mapping[str, np.ndarray]:
     """Return a result that is NaN where fewer elements than required counted.
 
+    Where none has too few, it stays as it is: integers are exact then, which float64 is not beyond
+    2**53.
+
     Parameters
     ----------
     arrays
@@ -76,6 +79,8 @@ def without_too_few(
     if "value" not in arrays:
         return arrays
     missing = np.any([np.asarray(count) < required for count in counts], axis=0)
+    if not missing.any():
+        return arrays
     value = arrays["value"]
     if isinstance(innermost(op), Quantile):
         return {**arrays, "value": np.where(missing[..., np.newaxis], np.nan, value)}

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
+from .._core import InvalidArgument
+from ..base.messages import shown
 from ..compute.apply import Apply
 from ..compute.distribution_operators import Histogram, Histogram2D, Quantile, TopK
 from ..compute.registry import Reduced, Resolved, wrap
@@ -57,13 +59,38 @@ class Frame(NamedTuple):
 
         Those of a list are called after their operators.
         """
-        found = {name: to_labelled(op, results[name], self) for name, op in operators.items()}
-        if not isinstance(specs, Mapping) and len(found) == 1:
-            return to_dataarray(next(iter(found.values())), self.name)
         if not isinstance(specs, Mapping):
             names = by_kind(list(operators.values()))
-            found = dict(zip(names, found.values(), strict=True))
+            results = {new: results[old] for new, old in zip(names, operators, strict=True)}
+            operators = names
+        several = isinstance(specs, Mapping) or len(operators) > 1
+        self.check(operators, several)
+        found = {name: to_labelled(op, results[name], self) for name, op in operators.items()}
+        if not several:
+            return to_dataarray(next(iter(found.values())), self.name)
         return to_dataset(found, self, {})
+
+    def check(self, operators: Mapping[str, Resolved], several: bool) -> None:
+        """Refuse results, and axes of their own, that are called as what is there already.
+
+        Raises
+        ------
+        InvalidArgument
+            A kept dimension is called as an axis of a result, or as one of several results; so is
+            a coordinate.
+        """
+        for name, op in operators.items():
+            if several and name in {*self.dims, *self.coords}:
+                raise InvalidArgument(
+                    f"a result is called as a dimension or coordinate: got {shown(name)}; allowed: "
+                    "other names. Give the operators in a dict, by names"
+                )
+            for axis in own_axes(op):
+                if axis in self.dims:
+                    raise InvalidArgument(
+                        f"a kept dimension is called as an axis of the result of {name_of(op)}: "
+                        f"got {shown(axis)}; allowed: other names. Reduce over it, too"
+                    )
 
 
 def frame_of(array: xr.DataArray, reduced: Sequence[str]) -> Frame:
@@ -120,6 +147,20 @@ def result_attributes(
         method = f"{' '.join(f'{dim}:' for dim in named)} {_CELL_METHODS[kind]}"
         out["cell_methods"] = f"{out.get('cell_methods', '')} {method}".strip()
     return out
+
+
+def own_axes(op: Resolved) -> tuple[str, ...]:
+    """Return the names of the axes that the results of an operator have beside the kept ones."""
+    inner = innermost(op)
+    if isinstance(inner, TopK):
+        return ("rank",)
+    if isinstance(inner, Histogram):
+        return ("bin",)
+    if isinstance(inner, Histogram2D):
+        return ("bin_x", "bin_y")
+    if isinstance(inner, Quantile) and not inner.one:
+        return ("quantile",)
+    return ()
 
 
 class Labelled(NamedTuple):

@@ -99,6 +99,8 @@ def by_label(
     tolerance: object,
 ) -> Positions:
     """Select among the positions of an axis by coordinate, as xarray's `sel` does."""
+    if isinstance(label, slice) and labels.dtype.kind in "iuf":
+        _refuse_text_ends(label, dim)
     axis = _axis(positions, dim)
     at = xr.DataArray(
         np.arange(len(axis)), dims=dim, coords={dim: labels[np.asarray(axis, dtype=np.intp)]}
@@ -126,6 +128,15 @@ def refuse_text(label: object, dim: str, dataset: str, left_out: Mapping[str, st
             f"no labels along '{dim}' are read ({why or 'the file has none'}): got {shown(label)}; "
             f"allowed: positions, by isel({dim}=…)"
         )
+
+
+def _refuse_text_ends(label: slice, dim: str) -> None:
+    """Refuse text as an end of an interval of numbers: pandas compares it with each, somehow."""
+    for end in (label.start, label.stop):
+        if isinstance(end, str):
+            raise InvalidArgument(
+                f"an interval along '{dim}' ends in text: got {shown(end)}; allowed: numbers"
+            )
 
 
 def _warn_of_nothing(label: slice, dim: str, index: pd.Index) -> None:
