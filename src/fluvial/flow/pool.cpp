@@ -69,6 +69,15 @@ Pool::~Pool() {
     state_->closed = true;
 }
 
+Pool::Pool(Pool&&) noexcept = default;
+Pool& Pool::operator=(Pool&& other) noexcept {
+    if (this != &other) {
+        const Pool old = std::move(*this);  // the others are told when it was not closed
+        state_ = std::move(other.state_);
+    }
+    return *this;
+}
+
 bool Pool::leads() const {
     return state_->server != nullptr;
 }

@@ -106,8 +106,9 @@ class Pool {
     Pool(mpi::Comm comm, Functions functions, const PoolOptions& options = {});
     /// A pool that was not closed, because of an exception, is broken off: the others are told.
     ~Pool();
-    Pool(Pool&&) noexcept = default;
-    Pool& operator=(Pool&&) noexcept = default;
+    Pool(Pool&&) noexcept;
+    /// Breaks off a pool that was not closed, as its destructor does.
+    Pool& operator=(Pool&&) noexcept;
 
     bool leads() const;
     int rank() const;
