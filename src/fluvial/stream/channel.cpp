@@ -98,8 +98,10 @@ std::exception_ptr free_together(ChannelState& state) {
 
 Channel::Channel(Channel&&) noexcept = default;
 Channel& Channel::operator=(Channel&& other) noexcept {
-    const Channel old = std::move(*this);  // warns when it was not closed
-    state_ = std::move(other.state_);
+    if (this != &other) {
+        const Channel old = std::move(*this);  // warns when it was not closed
+        state_ = std::move(other.state_);
+    }
     return *this;
 }
 

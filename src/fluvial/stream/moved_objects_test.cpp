@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a Stream that has been moved.
+// What is left of a Channel or Stream that has been moved.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -77,4 +77,15 @@ TEST_CASE("a stream that another one is moved into is that one") {
     channel.close();  // ends the first one, too
     CHECK(first == 1);
     CHECK(second == 6);
+}
+
+TEST_CASE("a channel that is moved into itself stays as it is") {
+    Channel channel = world_channel(Role::Both);
+    Channel& same = channel;
+    channel = std::move(same);
+    std::int64_t total = 0;
+    Stream stream = sum_into(total, channel);
+    stream.put(std::int64_t{1});
+    channel.close();
+    CHECK(total == 1);
 }
