@@ -141,6 +141,11 @@ std::vector<int> Channel::consumers() const {
     return state_->consumers;
 }
 
+const std::shared_ptr<ChannelState>& Channel::state() const {
+    static_cast<void>(*state_);  // throws where it has been moved from
+    return state_.shared();
+}
+
 bool Channel::progress() {
     const progress::Served::Inside inside(state_->served);
     state_->check_usable();
@@ -194,7 +199,7 @@ void Channel::close() {
 }
 
 void Channel::abandon(const std::string& message) noexcept {
-    if (state_->closed) {
+    if (!state_ || state_->closed) {
         return;
     }
     state_->fail(mpi::Failure{"Error", message, state_->rank});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a Channel or Stream that has been moved.
+// What is left of a Channel, Stream or ThresholdCollective that has been moved.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,6 +9,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
+#include "fluvial/stream/threshold_collective.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stream;
@@ -77,6 +78,28 @@ TEST_CASE("a stream that another one is moved into is that one") {
     channel.close();  // ends the first one, too
     CHECK(first == 1);
     CHECK(second == 6);
+}
+
+TEST_CASE("a channel that has been moved from is refused") {
+    Channel channel = world_channel(Role::Both);
+    Channel same = std::move(channel);
+    CHECK_THROWS_WITH_AS(channel.role(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.rank(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.size(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.members(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.producers(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.consumers(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.progress(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(channel.close(), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(Stream(channel, whole_numbers()), moved, InvalidArgument);
+    CHECK_THROWS_WITH_AS(ThresholdCollective::sum_over(channel, 1), moved, InvalidArgument);
+    channel.abandon("there is nothing to leave");
+    CHECK(same.role() == Role::Both);
+    ThresholdCollective threshold = ThresholdCollective::sum_over(same, 1);
+    ThresholdCollective same_threshold = std::move(threshold);
+    CHECK_THROWS_WITH_AS(threshold.contribute(1.0), moved, InvalidArgument);
+    CHECK_FALSE(same_threshold.contribute(0.0));
+    same.close();
 }
 
 TEST_CASE("a channel that is moved into itself stays as it is") {
