@@ -14,6 +14,21 @@ pytestmark = pytest.mark.any_mpi
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "01_cpp_project"
+# What strict programs are compiled with: the headers have none of these.
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wsign-conversion", "-Werror"]
+# Templates are looked at where they are used.
+TEMPLATES = {
+    "compute": """
+#include <fluvial/compute/apply.hpp>
+const auto speed = fluvial::compute::make_apply<double, 2>(
+    [](double x, double y) { return x * x + y * y; }, fluvial::compute::make_operator("max"));
+""",
+    "stream": """
+void send(fluvial::stream::Stream& stream) { stream.put(1.5); }
+const auto batches = fluvial::stream::make_batches<double>([](std::span<const double>) {});
+const auto elements = fluvial::stream::make_elements<double>([](double) {});
+""",
+}
 
 
 def run(*command, **options):
@@ -43,11 +58,13 @@ def installed_headers(prefix):
 
 @pytest.mark.parametrize("verb", ["compute", "flow", "route", "scan", "stage", "stream"])
 def test_the_header_of_a_verb_compiles_alone(prefix, tmp_path, verb):
-    (tmp_path / "alone.cpp").write_text(f"#include <fluvial/{verb}.hpp>\n")
+    program = f"#include <fluvial/{verb}.hpp>\n{TEMPLATES.get(verb, '')}"
+    (tmp_path / "alone.cpp").write_text(program)
     env = os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
     flags = run("pkg-config", "--cflags", "fluvial", env=env).split()
     compiler = os.environ.get("CXX", "c++")
-    run(compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", tmp_path / "alone.cpp", *flags)
+    command = [compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, tmp_path / "alone.cpp"]
+    run(*command, *flags)
 
 
 def test_every_header_of_the_reference_is_installed(prefix):

@@ -8,6 +8,9 @@
 
 namespace fluvial {
 
+/// Throws InvalidArgument: an object was used after it had been moved.
+[[noreturn]] void throw_moved_from();
+
 /// What an object has that can be moved. Throws InvalidArgument where it is used after that.
 template <class T>
 class Movable {
@@ -17,13 +20,12 @@ class Movable {
     explicit operator bool() const { return held_ != nullptr; }
     T& operator*() const {
         if (!held_) {
-            throw InvalidArgument(Problem{"this object has been moved from", "an empty object",
-                                          "the one that it was moved to", ""});
+            throw_moved_from();
         }
         return *held_;
     }
     T* operator->() const { return &**this; }
-    /// To share it.
+    /// To share it; null once it has been moved from.
     const std::shared_ptr<T>& shared() const { return held_; }
 
   private:

@@ -75,7 +75,7 @@ OperatorPtr make_apply(F function, OperatorPtr op, std::string_view name = "a fu
             return static_cast<T>(function(values[I * size + e]...));
         };
         for (std::size_t e = 0; e < size; ++e) {
-            result[e] = at(e, std::make_index_sequence<Inputs>{});
+            result[e] = at(e, std::make_index_sequence<std::size_t{Inputs}>{});
         }
     };
     constexpr Index block_elements = 16384;

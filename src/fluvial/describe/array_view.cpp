@@ -138,6 +138,13 @@ void check_copied_as_is(const ArrayView& data, std::string_view name) {
                                       "as many, in bytes",
                                       "Leave the strides out where the elements lie side by side"});
     }
+    if (data.data == nullptr && data.size() > 0) {
+        throw InvalidArgument(Problem{text("the elements of '", name, "' are missing"),
+                                      text("a null pointer, of shape ", data.extent),
+                                      "the address of the first element",
+                                      "Leave the call out on ranks that have none, or pass an "
+                                      "extent of 0"});
+    }
 }
 
 void copy(const ArrayView& from, const MutableArrayView& to) {

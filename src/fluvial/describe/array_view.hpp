@@ -60,7 +60,7 @@ MutableArrayView subview(const MutableArrayView& view, const Region& inside);
 ArrayView every(const ArrayView& view, const Coordinates& step);
 
 /// What is put into a step is copied as it lies. Throws InvalidArgument, naming the dataset, for
-/// elements in another byte order, and strides of other axes than the view has.
+/// elements in another byte order, strides of other axes than the view has, and no memory at all.
 void check_copied_as_is(const ArrayView& data, std::string_view name);
 
 /// Copies element by element; extents and dtypes must be equal. Runs that are contiguous on both

@@ -202,3 +202,21 @@ TEST_CASE("contiguous means that elements follow each other in row-major order")
         CHECK(packed.is_contiguous());
     }
 }
+
+TEST_CASE("elements that are put lie somewhere, in this machine's byte order") {
+    const double x[4] = {};
+    CHECK_NOTHROW(check_copied_as_is(ArrayView(x, DType::Float64, {4}), "a"));
+    CHECK_NOTHROW(check_copied_as_is(ArrayView(nullptr, DType::Float64, {0, 4}), "a"));
+    CHECK_THROWS_WITH_AS(
+        check_copied_as_is(ArrayView(nullptr, DType::Float64, {4}), "a"),
+        doctest::Contains("the elements of 'a' are missing: got a null pointer, of shape (4,)"),
+        InvalidArgument);
+    CHECK_THROWS_AS(check_copied_as_is(ArrayView(nullptr, DType::Float64, {}), "a"),
+                    InvalidArgument);
+    ArrayView swapped(x, DType::Float64, {4});
+    swapped.swapped = true;
+    CHECK_THROWS_AS(check_copied_as_is(swapped, "a"), InvalidArgument);
+    ArrayView strided(x, DType::Float64, {4});
+    strided.strides = {};
+    CHECK_THROWS_AS(check_copied_as_is(strided, "a"), InvalidArgument);
+}

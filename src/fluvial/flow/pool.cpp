@@ -49,7 +49,7 @@ std::shared_ptr<const Bytes> result_of(PoolState& pool, const FutureState& futur
 
 Pool::Pool(mpi::Comm comm, Functions functions, const PoolOptions& options)
     : state_(std::make_shared<PoolState>(std::move(comm), std::move(functions), options)) {
-    state_->start_own_worker(state_);
+    state_->start_own_worker(state_.shared());
 }
 
 Pool::~Pool() {
@@ -67,6 +67,15 @@ Pool::~Pool() {
     } catch (...) {  // NOLINT(bugprone-empty-catch): an exception is on its way already
     }
     state_->closed = true;
+}
+
+Pool::Pool(Pool&&) noexcept = default;
+Pool& Pool::operator=(Pool&& other) noexcept {
+    if (this != &other) {
+        const Pool old = std::move(*this);  // the others are told when it was not closed
+        state_ = std::move(other.state_);
+    }
+    return *this;
 }
 
 bool Pool::leads() const {
@@ -98,7 +107,7 @@ Future Pool::known(Bytes result) {
     future->task = ++state_->last_task;
     future->result = shared_bytes(std::move(result));
     future->phase.store(Phase::Done, std::memory_order_release);
-    return {std::move(future), state_};
+    return {std::move(future), state_.shared()};
 }
 
 Future Pool::failed(TaskFailure failure) {
@@ -106,7 +115,7 @@ Future Pool::failed(TaskFailure failure) {
     future->task = ++state_->last_task;
     future->failure = std::make_shared<const TaskFailure>(std::move(failure));
     future->phase.store(Phase::Done, std::memory_order_release);
-    return {std::move(future), state_};
+    return {std::move(future), state_.shared()};
 }
 
 void Pool::follow(const FuturePtr& future, const FuturePtr& other) {
@@ -175,6 +184,15 @@ void Pool::cancel_and_close() {
     close();
 }
 
+const FutureState& Future::held() const {
+    if (!state_) {
+        throw InvalidArgument(Problem{"this future is of no task", "an empty object",
+                                      "what submit() returned",
+                                      "Submit a task first; a future that was moved is empty"});
+    }
+    return *state_;
+}
+
 const Bytes& Future::get() const {
     if (!done()) {
         pool_->check_process();
@@ -189,7 +207,7 @@ const Bytes& Future::get() const {
 
 std::vector<Future> Future::parts() const {
     std::vector<Future> found;
-    for (const FuturePtr& part : state_->parts()) {
+    for (const FuturePtr& part : held().parts()) {
         found.push_back(Future(part, pool_));
     }
     return found;
@@ -200,6 +218,7 @@ std::shared_ptr<const Bytes> Pool::result(const FuturePtr& future, double timeou
 }
 
 bool Future::cancel(bool running) const {
+    static_cast<void>(held());
     pool_->check_process();
     const std::lock_guard lock(pool_->mutex);
     return !pool_->turning && !pool_->closed && pool_->server->cancel(state_, running);

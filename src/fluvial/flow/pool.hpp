@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/flow/function.hpp"
 #include "fluvial/flow/roles.hpp"
 #include "fluvial/flow/scheduler.hpp"
@@ -55,12 +56,13 @@ struct PoolOptions {
 
 struct PoolState;
 
-/// The result of a task, once it is there. May be copied; any thread may ask.
+/// The result of a task, once it is there. May be copied; any thread may ask. One of no task, made
+/// without one or moved from, throws InvalidArgument.
 class Future {
   public:
     Future() = default;
 
-    bool done() const { return state_->done(); }
+    bool done() const { return held().done(); }
     /// Blocking until the task is done; serves the pool meanwhile. Throws what the task threw: the
     /// class of fluvial::Error, else Error; PeerLost or PeerStalled when a rank of it was lost,
     /// TimedOut when it outlived its limit. A result that has stayed on its rank
@@ -80,6 +82,8 @@ class Future {
     friend class Pool;
     Future(FuturePtr state, std::shared_ptr<PoolState> pool)
         : state_(std::move(state)), pool_(std::move(pool)) {}
+    const FutureState& held() const;
+
     FuturePtr state_;
     std::shared_ptr<PoolState> pool_;
 };
@@ -98,7 +102,8 @@ struct Argument {
 };
 
 /// Rank 0 leads: it submits tasks and runs none, unless it is the only one or lead_works. All
-/// others run tasks, apart from servers (PoolOptions::servers).
+/// others run tasks, apart from servers (PoolOptions::servers). Calls of a pool that has been moved
+/// from throw InvalidArgument.
 class Pool {
   public:
     /// Collective over `comm`, which the pool closes, blocking. Throws InvalidArgument on all ranks
@@ -106,8 +111,9 @@ class Pool {
     Pool(mpi::Comm comm, Functions functions, const PoolOptions& options = {});
     /// A pool that was not closed, because of an exception, is broken off: the others are told.
     ~Pool();
-    Pool(Pool&&) noexcept = default;
-    Pool& operator=(Pool&&) noexcept = default;
+    Pool(Pool&&) noexcept;
+    /// Breaks off a pool that was not closed, as its destructor does.
+    Pool& operator=(Pool&&) noexcept;
 
     bool leads() const;
     int rank() const;
@@ -122,7 +128,8 @@ class Pool {
 
     /// By the lead rank alone, from any thread. Local, does not block; costs the same however many
     /// tasks wait. Throws InvalidArgument, before anything runs, for an unknown function, a serial
-    /// one on several ranks, widths that the pool cannot have, and a place that is none.
+    /// one on several ranks, widths that the pool cannot have, a place that is none, and an input
+    /// that is the future of no task.
     Future submit(const std::string& function, std::vector<Argument> arguments,
                   const TaskOptions& options = {});
 
@@ -170,7 +177,7 @@ class Pool {
     void cancel_and_close();
 
   private:
-    std::shared_ptr<PoolState> state_;
+    Movable<PoolState> state_;
 };
 
 }  // namespace fluvial::flow

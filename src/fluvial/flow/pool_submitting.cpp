@@ -62,6 +62,24 @@ void check_needs(const TaskOptions& options, const PoolState& pool) {
     }
 }
 
+/// Of bytes, another task, or its parts.
+bool is_empty(const Input& input) {
+    const FuturePtr* const other = future_of(input);
+    return other != nullptr ? *other == nullptr
+                            : std::get<std::shared_ptr<const Bytes>>(input) == nullptr;
+}
+
+void check_inputs(const std::vector<Argument>& arguments, const std::string& name) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (is_empty(arguments[i].input)) {
+            throw InvalidArgument(Problem{text("input ", i, " of a task of '", name, "' is empty"),
+                                          "a future of no task, or no bytes",
+                                          "bytes, or a future that submit() returned",
+                                          "Submit the task that makes it first"});
+        }
+    }
+}
+
 void check_parts(const std::vector<Argument>& arguments, const TaskOptions& options) {
     const Widths& ranks = options.ranks;
     if (options.keep_parts && ranks.moldable()) {
@@ -132,6 +150,7 @@ Server::Submission submission(PoolState& pool, const std::string& function,
     check_width(options.ranks, pool.functions.at(number).runs, function, pool.workers());
     check_place(options.near_task ? std::nullopt : options.near, pool.roles);
     check_needs(options, pool);
+    check_inputs(arguments, function);
     check_parts(arguments, options);
     auto future = std::make_shared<FutureState>();
     if (options.keep_parts) {
@@ -155,7 +174,7 @@ Future Pool::submit(const std::string& function, std::vector<Argument> arguments
     Server::Submission one = submission(*state_, function, std::move(arguments), options);
     FuturePtr future = one.future;
     state_->server->submit(std::move(one));
-    return {std::move(future), state_};
+    return {std::move(future), state_.shared()};
 }
 
 std::vector<Future> Pool::submit_together(std::vector<Wanted> tasks) {
@@ -180,7 +199,7 @@ std::vector<Future> Pool::submit_together(std::vector<Wanted> tasks) {
     for (Wanted& task : tasks) {
         submissions.push_back(
             submission(*state_, task.function, std::move(task.arguments), task.options));
-        futures.push_back({submissions.back().future, state_});
+        futures.push_back({submissions.back().future, state_.shared()});
     }
     state_->server->submit_together(std::move(submissions));
     return futures;

@@ -307,7 +307,7 @@ void Redistribution::State::give_paths_up() {
 Redistribution::Redistribution(mpi::Comm comm, const Coordinates& shape, DType dtype,
                                std::span<const Region> has, std::span<const Region> wants,
                                RedistributionOptions options)
-    : state_(new State) {
+    : state_(std::make_shared<State>()) {
     state_->comm = std::move(comm);
     state_->shape = shape;
     state_->dtype = dtype;
@@ -377,6 +377,9 @@ void Redistribution::close() {
     state_->comm.close();
 }
 void Redistribution::abandon() noexcept {
+    if (!state_) {
+        return;
+    }
     state_->ended = "it was given up";
     state_->comm.abandon();
 }

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/describe/region.hpp"
 #include "fluvial/move/box_message.hpp"
@@ -50,7 +51,8 @@ struct StepArrays {
     std::vector<WantedArray> to;
 };
 
-/// Move-only; owns its communicator until close().
+/// Move-only; owns its communicator until close(). Calls of one that has been moved from throw
+/// InvalidArgument.
 ///
 ///     Redistribution coupling(std::move(comm), {ny, nx}, DType::Float64, has, wants);
 ///     for (…) {
@@ -100,7 +102,7 @@ class Redistribution {
 
   private:
     struct State;
-    std::unique_ptr<State> state_;
+    Movable<State> state_;
 };
 
 }  // namespace fluvial::move

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/redistribution.hpp"
 
+#include <functional>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -305,4 +307,26 @@ TEST_CASE("a rank that gives a step up is an error on all, also where all its da
     }
     CHECK(failed);
     moving.coupling.abandon();
+}
+
+TEST_CASE("a redistribution that has been moved from is refused") {
+    const Region all = whole({4});
+    const std::span<const Region> has(&all, world_rank() == 0 ? 1 : 0);
+    Redistribution redistribution(own_comm(), {4}, DType::Float64, has, {});
+    Redistribution same = std::move(redistribution);
+    const auto refused = [&](const std::function<void()>& call) {
+        CHECK_THROWS_WITH_AS(call(), doctest::Contains("moved from"), InvalidArgument);
+    };
+    refused([&] { redistribution.shape(); });
+    refused([&] { redistribution.dtype(); });
+    refused([&] { redistribution.has(); });
+    refused([&] { redistribution.wants(); });
+    refused([&] { redistribution.flows(); });
+    refused([&] { redistribution.speed_up(); });
+    refused([&] { redistribution.warning(); });
+    refused([&] { redistribution.move([] { return StepArrays(); }); });
+    refused([&] { redistribution.close(); });
+    redistribution.abandon();
+    CHECK(same.shape() == Coordinates{4});
+    same.close();
 }

@@ -32,13 +32,14 @@ struct Incoming {
 };
 
 /// Move-only; owns its communicator until close(). Default constructed (and moved from) it is
-/// serial: rank 0 of 1, usable without MPI_Init, and no method calls MPI. Every method throws
-/// InvalidArgument after close() and SystemError when MPI fails: errors are returned on the
-/// duplicate, MPI never aborts the job. Collective methods must be called by all ranks in the same
-/// order; they wait by wait_until(), and after what ends that wait early (a look-out, Ctrl-C) every
-/// further collective method of this Comm throws InvalidArgument. One thread at a time may use a
-/// Comm, but messages may be exchanged at any time by threads of their own if MPI was initialised
-/// with MPI_THREAD_MULTIPLE. P below is size().
+/// serial: rank 0 of 1, usable without MPI_Init, and no method calls MPI. After close() rank() and
+/// size() still answer, and every method that needs the communicator throws InvalidArgument;
+/// SystemError when MPI fails: errors are returned on the duplicate, MPI never aborts the job.
+/// Collective methods must be called by all ranks in the same order; they wait by wait_until(), and
+/// after what ends that wait early (a look-out, Ctrl-C) every further collective method of this
+/// Comm throws InvalidArgument. One thread at a time may use a Comm, but messages may be exchanged
+/// at any time by threads of their own if MPI was initialised with MPI_THREAD_MULTIPLE. P below is
+/// size().
 ///
 ///     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
 ///     const Index offset = comm.exscan_sum(n_local);

@@ -12,7 +12,9 @@
 #include "fluvial/scan/followed_joined.hpp"
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/staged_file.hpp"
+#include "fluvial/scan/stored_steps.hpp"
 #include "fluvial/stage/job_options.hpp"
+#include "fluvial/stage/reader.hpp"
 #include "fluvial/store/engines.hpp"
 #include "fluvial/store/numbered_files.hpp"
 
@@ -83,7 +85,18 @@ void check_format(const store::File& file, const Engine* engine) {
 
 }  // namespace
 
-Series::Series(const store::FileNames& called, const mpi::Comm& comm, const SeriesOptions& said) {
+struct Series::State {
+    std::string name;
+    SeriesOptions options = {};
+    std::unique_ptr<stage::Reader> reader = nullptr;  ///< of a stream
+    std::unique_ptr<FollowedSeries> followed = nullptr;
+    std::optional<StoredSteps> stored = {};  ///< until close()
+    std::size_t next = 0;
+};
+
+Series::Series(const store::FileNames& called, const mpi::Comm& comm, const SeriesOptions& said)
+    : state_(std::make_shared<State>()) {
+    State& state = *state_;
     bool live = false;
     store::FileNames name = called;
     mpi::agree_on(
@@ -94,13 +107,14 @@ Series::Series(const store::FileNames& called, const mpi::Comm& comm, const Seri
             if (choice.path) {
                 name = *choice.path;
             }
-            name_ = name.said();
-            options_ = std::move(choice.options);
-            const Engine* engine = engine_of(options_);
+            state.name = name.said();
+            state.options = std::move(choice.options);
+            const Engine* engine = engine_of(state.options);
             live = engine != nullptr ? engine->formats.empty() : !means_files(name);
-            if (live ? name.is_list() || name.several() : options_.follow && name.is_list()) {
+            if (live ? name.is_list() || name.several() : state.options.follow && name.is_list()) {
                 throw InvalidArgument(Problem{
-                    live ? "a list or a pattern is no stream" : "this cannot be followed", name_,
+                    live ? "a list or a pattern is no stream" : "this cannot be followed",
+                    state.name,
                     live ? "one name by itself"
                          : "one file, a pattern by which files are found as they appear, as "
                            "'run_*.nc', or a file for each step, as 'data%T.h5'",
@@ -111,28 +125,28 @@ Series::Series(const store::FileNames& called, const mpi::Comm& comm, const Seri
             }
         },
         [&](Terms& terms) {
-            terms.add("the name of a series", name_);
-            terms.add("what it is", live              ? "a stream"
-                                    : options_.follow ? "files that are followed"
-                                                      : "files");
+            terms.add("the name of a series", state.name);
+            terms.add("what it is", live                   ? "a stream"
+                                    : state.options.follow ? "files that are followed"
+                                                           : "files");
         });
     if (live) {
-        reader_ = std::make_unique<stage::Reader>(name_, comm, options_.stream);
+        state.reader = std::make_unique<stage::Reader>(state.name, comm, state.options.stream);
         return;
     }
-    const auto open = [name, options = options_](bool unnamed) {
+    const auto open = [name, options = state.options](bool unnamed) {
         StoredSteps found(name, unnamed);
         check_format(found.first(), engine_of(options));
         return found;
     };
-    if (options_.follow) {
-        const FollowedSeries::Limits limits{options_.stream.rendezvous_timeout_s,
-                                            options_.stream.step_timeout_s,
-                                            options_.stream.stall_timeout_s, options_.until};
-        if (name.several() && !store::has_number(name_)) {
-            followed_ = std::make_unique<FollowedJoined>(
-                name_, comm,
-                [options = options_](const std::string& path) {
+    if (state.options.follow) {
+        const FollowedSeries::Limits limits{
+            state.options.stream.rendezvous_timeout_s, state.options.stream.step_timeout_s,
+            state.options.stream.stall_timeout_s, state.options.until};
+        if (name.several() && !store::has_number(state.name)) {
+            state.followed = std::make_unique<FollowedJoined>(
+                state.name, comm,
+                [options = state.options](const std::string& path) {
                     auto file = store::open_file(path);
                     check_format(*file, engine_of(options));
                     return file;
@@ -140,16 +154,16 @@ Series::Series(const store::FileNames& called, const mpi::Comm& comm, const Seri
                 limits);
             return;
         }
-        followed_ =
-            std::make_unique<FollowedFiles>(name_, comm, [open] { return open(true); }, limits);
+        state.followed = std::make_unique<FollowedFiles>(
+            state.name, comm, [open] { return open(true); }, limits);
         return;
     }
     mpi::agree_on(
-        comm, [&] { stored_ = open(false); },
+        comm, [&] { state.stored = open(false); },
         [&](Terms& terms) {
             terms.add("the number of steps in the files", exact(static_cast<std::int64_t>(size())),
                       "Open them where all ranks see the same files, and after they are written");
-            terms.add("the files", files_of(*stored_),
+            terms.add("the files", files_of(*state.stored),
                       "Open them where all ranks see the same files");
         });
 }
@@ -158,41 +172,48 @@ Series::Series(Series&&) noexcept = default;
 Series& Series::operator=(Series&&) noexcept = default;
 Series::~Series() = default;
 
+bool Series::live() const {
+    return state_->reader != nullptr;
+}
+
+const SeriesOptions& Series::options() const {
+    return state_->options;
+}
+
 std::optional<SeriesStep> Series::next(std::optional<double> timeout_s) {
-    if (reader_) {
-        const auto step = reader_->next(timeout_s);
+    State& state = *state_;
+    if (state.reader) {
+        const auto step = state.reader->next(timeout_s);
         if (!step) {
             return std::nullopt;
         }
         return SeriesStep(iteration_of(step->attributes(), step->index()),
-                          as_file(*step, text("step ", step->index(), " of '", name_, "'")));
+                          as_file(*step, text("step ", step->index(), " of '", state.name, "'")));
     }
-    if (followed_) {
-        return followed_->next(timeout_s);
+    if (state.followed) {
+        return state.followed->next(timeout_s);
     }
-    if (!stored_ && closed_) {
+    if (!state.stored) {
         throw InvalidArgument("the series is closed; ask for steps before close()");
     }
-    if (!stored_) {
-        throw InvalidArgument(Problem{"this series has been moved from", "an empty object",
-                                      "the one that it was moved to", ""});
-    }
-    return next_ < stored_->size() ? std::optional(stored_->open(next_++)) : std::nullopt;
+    return state.next < state.stored->size() ? std::optional(state.stored->open(state.next++))
+                                             : std::nullopt;
 }
 
 std::size_t Series::size() const {
-    if (reader_) {
-        throw InvalidArgument(Problem{"it is not known how many steps a stream will have", name_,
-                                      "a series in files",
+    const State& state = *state_;
+    if (state.reader) {
+        throw InvalidArgument(Problem{"it is not known how many steps a stream will have",
+                                      state.name, "a series in files",
                                       "Ask for one after the other by next()"});
     }
-    if (followed_) {
-        throw InvalidArgument(
-            Problem{"it is not known how many steps files will have that are "
-                    "followed",
-                    name_, "files that are complete", "Ask for one after the other by next()"});
+    if (state.followed) {
+        throw InvalidArgument(Problem{
+            "it is not known how many steps files will have that are "
+            "followed",
+            state.name, "files that are complete", "Ask for one after the other by next()"});
     }
-    return stored_ ? stored_->size() : 0;
+    return state.stored ? state.stored->size() : 0;
 }
 
 SeriesStep Series::at(std::size_t position) const {
@@ -201,39 +222,41 @@ SeriesStep Series::at(std::size_t position) const {
             Problem{"no such step", text(position),
                     size() == 0 ? "none, as there are no steps" : text("0 to ", size() - 1), ""});
     }
-    return stored_->open(position);
+    return state_->stored->open(position);
 }
 
 Variable Series::variable(const std::string& name) const {
     size();  // which refuses what has no end yet
-    if (!stored_ || stored_->numbered()) {
+    const State& state = *state_;
+    if (!state.stored || state.stored->numbered()) {
         throw InvalidArgument(Problem{"there is no variable of all steps together",
-                                      stored_ ? name_ : "a series that is closed",
+                                      state.stored ? state.name : "a series that is closed",
                                       "files that are joined: a list of them, or a pattern with *",
                                       "Take it of each step"});
     }
-    return {stored_->files(), name};
+    return {state.stored->files(), name};
 }
 
 Attributes Series::attributes() const {
-    if (reader_) {
-        return reader_->attributes();
+    const State& state = *state_;
+    if (state.reader) {
+        return state.reader->attributes();
     }
-    return followed_ ? followed_->attributes()
-           : stored_ ? stored_->first().attributes()
-                     : Attributes();
+    return state.followed ? state.followed->attributes()
+           : state.stored ? state.stored->first().attributes()
+                          : Attributes();
 }
 
 void Series::close() {
-    if (reader_) {
-        reader_->close();
+    State& state = *state_;
+    if (state.reader) {
+        state.reader->close();
     }
-    if (followed_) {
-        followed_->close();
+    if (state.followed) {
+        state.followed->close();
     }
-    closed_ = closed_ || stored_.has_value();
-    stored_.reset();
-    next_ = 0;
+    state.stored.reset();
+    state.next = 0;
 }
 
 }  // namespace fluvial::scan

@@ -24,20 +24,18 @@
 #include <optional>
 #include <string>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/scan/series_step.hpp"
-#include "fluvial/scan/stored_steps.hpp"
-#include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/series_options.hpp"
 #include "fluvial/store/file_names.hpp"
 
 namespace fluvial::scan {
 
-class FollowedSeries;
-
 using SeriesOptions = stage::SeriesReaderOptions;
 
+/// Move-only; calls of one that has been moved from throw InvalidArgument.
 class Series {
   public:
     /// Collective over `comm`, whose ranks open the same: a stream as stage::Reader does, files
@@ -52,9 +50,9 @@ class Series {
     Series& operator=(Series&&) noexcept;
     ~Series();
 
-    bool live() const { return reader_ != nullptr; }
+    bool live() const;
     /// Those that hold: the program's, and for the rest its job script's.
-    const SeriesOptions& options() const { return options_; }
+    const SeriesOptions& options() const;
     /// The next step; none at the end. Of a stream it waits, and ends the step before; errors are
     /// those of stage::Reader::next. Of files that are followed it waits, too, and is collective:
     /// TimedOut when no step comes, PeerLost when the writer is gone. Of other files local.
@@ -77,13 +75,8 @@ class Series {
     void close();
 
   private:
-    std::string name_;
-    SeriesOptions options_;
-    std::unique_ptr<stage::Reader> reader_;  ///< of a stream
-    std::unique_ptr<FollowedSeries> followed_;
-    std::optional<StoredSteps> stored_;
-    std::size_t next_ = 0;
-    bool closed_ = false;  ///< files that are not followed
+    struct State;
+    Movable<State> state_;
 };
 
 }  // namespace fluvial::scan

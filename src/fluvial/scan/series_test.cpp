@@ -3,7 +3,9 @@
 #include "fluvial/scan/series.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -224,4 +226,35 @@ TEST_CASE("engines that there are not, or that read something else") {
     }
     options.engine = "netcdf";
     CHECK(Series(file.path(), mpi::Comm(), options).size() == 1);
+}
+
+TEST_CASE("a series that has been moved from is refused, of files and live") {
+    const ScratchFile file(records(2).build());
+    const auto check = [](Series& series) {
+        const bool live = series.live();
+        Series same = std::move(series);
+        const auto refused = [&](const std::function<void()>& call) {
+            CHECK_THROWS_WITH_AS(call(), doctest::Contains("moved from"), InvalidArgument);
+        };
+        refused([&] { series.live(); });
+        refused([&] { series.options(); });
+        refused([&] { series.next(); });
+        refused([&] { series.size(); });
+        refused([&] { series.at(0); });
+        refused([&] { series.variable("u"); });
+        refused([&] { series.attributes(); });
+        refused([&] { series.close(); });
+        CHECK(same.live() == live);
+        CHECK(same.next());
+        series = std::move(same);
+        CHECK(series.next());
+    };
+    Series files(file.path(), mpi::Comm());
+    check(files);
+    CHECK(files.size() == 2);
+    files.close();
+    CHECK_THROWS_WITH_AS(files.next(), doctest::Contains("is closed"), InvalidArgument);
+    Stream stream(2);
+    check(*stream.series);
+    stream.series->close();
 }

@@ -26,7 +26,7 @@ class JoinedFiles;
 /// What a reduction is to do: an operator by its name, with its options, or one that was made
 /// before, such as a compute::Apply of a function of several variables.
 struct Operation {
-    Operation(const char* name) : Operation(std::string(name)) {}
+    Operation(const char* name_) : Operation(std::string(name_)) {}
     Operation(std::string name_, compute::Options options_ = {})
         : name(std::move(name_)), options(std::move(options_)) {}
     /// `name` is that of the result.

@@ -45,6 +45,7 @@ std::uint64_t FileWriteStep::index() const {
 
 void FileWriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
                         const Coordinates& shape, const Attributes& attributes) {
+    static_cast<void>(*state_);  // one that has been moved from says that first
     check_copied_as_is(data, name);
     copy(data, span(name, data.dtype, {offset, data.extent}, shape, attributes));
 }

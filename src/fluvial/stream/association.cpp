@@ -62,6 +62,22 @@ std::span<const std::byte> key_of(std::span<const std::byte> element, std::size_
     return element.subspan(offset, length);
 }
 
+void check_numbers(std::size_t length, std::size_t number_bytes, std::size_t sign_at) {
+    if (number_bytes == 0 || length % number_bytes != 0) {
+        throw InvalidArgument(Problem{
+            "a key of floating-point numbers is not a whole number of them",
+            text(length, " bytes, of numbers of ", number_bytes),
+            "1 byte or more for a number, and a multiple of that for the key",
+            "Pass the size of one number, 8 of a double, and that of all that make the key"});
+    }
+    if (sign_at >= number_bytes) {
+        throw InvalidArgument(Problem{"the sign of a number in a key lies outside of it",
+                                      text("byte ", sign_at), text("0 to ", number_bytes - 1),
+                                      "Pass the byte of each number that holds its sign: the last "
+                                      "one where the lowest byte comes first"});
+    }
+}
+
 }  // namespace
 
 std::vector<int> nearest_consumers(const std::vector<Member>& members) {
@@ -108,6 +124,7 @@ Association Association::by_key(std::size_t offset, std::size_t length) {
 
 Association Association::by_real_key(std::size_t offset, std::size_t length,
                                      std::size_t number_bytes, std::size_t sign_at) {
+    check_numbers(length, number_bytes, sign_at);
     const auto choose = [=](std::span<const std::byte> element) {
         const std::span<const std::byte> given = key_of(element, offset, length);
         std::vector<std::byte> key(given.begin(), given.end());
@@ -121,8 +138,8 @@ Association Association::by_real_key(std::size_t offset, std::size_t length,
         }
         return hash_of(key);
     };
-    return by(choose, text("a key of ", length, " bytes at byte ", offset,
-                           ", of floating-point numbers of ", number_bytes, " bytes"));
+    return by(choose, text("a key of ", length, " bytes at byte ", offset, ", real numbers of ",
+                           number_bytes, " bytes, sign in byte ", sign_at));
 }
 
 }  // namespace fluvial::stream

@@ -57,7 +57,8 @@ struct Association {
     /// on one consumer.
     static Association by_key(std::size_t offset, std::size_t length);
     /// The same for keys of floating-point numbers of `number_bytes` each, whose sign is the
-    /// highest bit of byte `sign_at` of each: -0 equals 0.
+    /// highest bit of byte `sign_at` of each: -0 equals 0. Throws InvalidArgument unless the key is
+    /// whole numbers and the sign lies inside of each.
     static Association by_real_key(std::size_t offset, std::size_t length, std::size_t number_bytes,
                                    std::size_t sign_at);
     /// By a function of the element, which ranks know by its name and version.

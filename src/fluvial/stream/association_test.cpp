@@ -135,3 +135,17 @@ TEST_CASE("keys spread, and equal keys stay together") {
                          doctest::Contains("8 bytes from byte 8; allowed: inside its 12 bytes"),
                          InvalidArgument);
 }
+
+TEST_CASE("a key of floating-point numbers has whole numbers, and a sign in each") {
+    CHECK_THROWS_WITH_AS(Association::by_real_key(0, 8, 0, 0),
+                         doctest::Contains("got 8 bytes, of numbers of 0; allowed: 1 byte or more"),
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(Association::by_real_key(0, 12, 8, 7),
+                         doctest::Contains("got 12 bytes, of numbers of 8"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(Association::by_real_key(0, 8, 8, 8),
+                         doctest::Contains("got byte 8; allowed: 0 to 7"), InvalidArgument);
+    CHECK_THROWS_AS(Association::by_real_key(0, 8, 8, 1'000'000), InvalidArgument);
+    CHECK_NOTHROW(Association::by_real_key(0, 0, 8, 7));
+    CHECK(Association::by_real_key(0, 8, 8, 7).declared !=
+          Association::by_real_key(0, 8, 8, 0).declared);
+}

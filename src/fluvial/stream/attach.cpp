@@ -277,6 +277,7 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
     const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
     const auto validate = [&] {
+        stream.options.element.check();
         const Association& association = stream.options.association;
         if (association.kind > Association::Kind::Choice) {
             throw InvalidArgument(Problem{"the kind of an association is none of its values",

@@ -98,8 +98,10 @@ std::exception_ptr free_together(ChannelState& state) {
 
 Channel::Channel(Channel&&) noexcept = default;
 Channel& Channel::operator=(Channel&& other) noexcept {
-    const Channel old = std::move(*this);  // warns when it was not closed
-    state_ = std::move(other.state_);
+    if (this != &other) {
+        const Channel old = std::move(*this);  // warns when it was not closed
+        state_ = std::move(other.state_);
+    }
     return *this;
 }
 
@@ -137,6 +139,11 @@ std::vector<int> Channel::producers() const {
 
 std::vector<int> Channel::consumers() const {
     return state_->consumers;
+}
+
+const std::shared_ptr<ChannelState>& Channel::state() const {
+    static_cast<void>(*state_);  // throws where it has been moved from
+    return state_.shared();
 }
 
 bool Channel::progress() {
@@ -192,7 +199,7 @@ void Channel::close() {
 }
 
 void Channel::abandon(const std::string& message) noexcept {
-    if (state_->closed) {
+    if (!state_ || state_->closed) {
         return;
     }
     state_->fail(mpi::Failure{"Error", message, state_->rank});

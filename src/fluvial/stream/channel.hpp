@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/stream/association.hpp"
 
@@ -30,7 +31,8 @@ struct ChannelOptions {
     std::string trace_file = {};
 };
 
-/// Move-only. Its communicators are its own: the application's messages never meet the channel's.
+/// Move-only; calls of one that has been moved from are an InvalidArgument. Its communicators are
+/// its own: the application's messages never meet the channel's.
 ///
 ///     Channel channel(Comm::duplicate(MPI_COMM_WORLD), role);
 ///
@@ -78,12 +80,12 @@ class Channel {
     /// tell them. Local, does not block or throw.
     void abandon(const std::string& message) noexcept;
 
-    const std::shared_ptr<ChannelState>& state() const { return state_; }
+    const std::shared_ptr<ChannelState>& state() const;
 
   private:
     void open(mpi::Comm& comm, Role role);
 
-    std::shared_ptr<ChannelState> state_;
+    Movable<ChannelState> state_;
 };
 
 }  // namespace fluvial::stream

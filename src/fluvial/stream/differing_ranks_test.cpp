@@ -86,6 +86,8 @@ TEST_CASE("streams whose options differ in what decides where elements go are re
     CHECK(says(with([](StreamOptions& o) { o.element_type = "pairs"; }), "got 8 bytes, pairs"));
     CHECK(says(with([](StreamOptions& o) { o.association = Association::by_key(0, 4); }),
                "got choice by a key of 4 bytes at byte 0 on rank"));
+    CHECK(says(with([](StreamOptions& o) { o.association = Association::by_real_key(0, 8, 8, 3); }),
+               "real numbers of 8 bytes, sign in byte 3 on rank"));
     CHECK(says(with([](StreamOptions& o) { o.latency_s = 1.0000001e-3; }), "0.0010000001 on rank"));
     CHECK(with([](StreamOptions& o) { o.name = "others"; }).empty());
 }

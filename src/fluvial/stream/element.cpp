@@ -59,4 +59,18 @@ Element Element::varying(std::size_t bytes_max) {
     return element;
 }
 
+void Element::check() const {
+    if (varies) {
+        check_length(bytes);
+        return;
+    }
+    const std::size_t needed = of(dtype, shape).bytes;
+    if (bytes != needed) {
+        throw InvalidArgument(Problem{"the bytes of a stream's element are not those of its items",
+                                      text(bytes),
+                                      text(needed, " for ", shape, " of ", name_of(dtype)),
+                                      "Make it with Element::of, opaque or varying"});
+    }
+}
+
 }  // namespace fluvial::stream

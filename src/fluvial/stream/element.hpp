@@ -25,6 +25,8 @@ struct Element {
     bool varies = false;
 
     std::size_t item_bytes() const { return size_of(dtype); }
+    /// Throws InvalidArgument where `bytes` is not what the items take, and as those that make one.
+    void check() const;
 };
 
 }  // namespace fluvial::stream

@@ -241,6 +241,31 @@ TEST_CASE("what is wrong on one rank alone is refused on every rank") {
     CHECK_THROWS_AS(Element::of(DType::Float64, {Index{1} << 40, Index{1} << 40}), InvalidArgument);
 }
 
+TEST_CASE("an element whose bytes are not those of its items is refused on every rank") {
+    Channel channel = world_channel(halves());
+    const auto refused = [&](Element element, std::size_t bytes, const char* words) {
+        if (world_rank() == 0) {
+            element.bytes = bytes;
+        }
+        CHECK_THROWS_WITH_AS(Stream(channel, {.element = element}), doctest::Contains(words),
+                             InvalidArgument);
+    };
+    refused(Element{}, 0, "got 0; allowed: 1 for () of uint8");
+    refused(Element::of(DType::Float64), 7, "got 7; allowed: 8 for () of float64");
+    refused(Element::of(DType::Float64, {2, 3}), 8, "allowed: 48 for (2, 3) of float64");
+    refused(Element::opaque(24), 25, "got 25; allowed: 24 for (24,) of uint8");
+    refused(Element::varying(24), ~std::size_t{0}, "element is too large");
+    Element none = Element::of(DType::Float64, {2});
+    none.shape = {0};
+    refused(none, 0, "an extent of a stream's element is out of range: got 0");
+    for (const Element& whole : {Element{}, Element::of(DType::Float64, {2, 3}),
+                                 Element::opaque(24), Element::varying(0)}) {
+        Stream stream(channel, {.element = whole});
+        CHECK(stream.options().element.bytes == whole.bytes);
+    }
+    channel.close();
+}
+
 TEST_CASE("a callback of another type than the elements is refused") {
     Channel channel = world_channel(halves());
     Stream stream(channel, {.element = Element::opaque(12)},

@@ -62,7 +62,7 @@ Inquiry Stream::iquery() {
     }
     Inquiry inquiry;
     inquiry.number_ = state.query->ask();
-    inquiry.stream_ = state_;
+    inquiry.stream_ = state_.shared();
     return inquiry;
 }
 

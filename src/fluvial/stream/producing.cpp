@@ -218,7 +218,7 @@ Pending Stream::isend_record(std::span<const std::byte> element,
 
 Pending Stream::start(std::shared_ptr<Sending> sending) {
     begin(*state_, *state_->producer, sending);
-    return {state_, std::move(sending)};
+    return {state_.shared(), std::move(sending)};
 }
 
 std::span<std::byte> Stream::reserve(std::size_t bytes) {
@@ -341,7 +341,7 @@ Pending Stream::iterminate() {
     state_->fast = {};
     state_->terminating = true;
     state_->advance_termination();
-    return {state_, nullptr};
+    return {state_.shared(), nullptr};
 }
 
 }  // namespace fluvial::stream

@@ -11,6 +11,9 @@ namespace fluvial::stream {
 
 namespace {
 
+/// Of a stream that has been moved from: every call takes the slow path, which says so.
+constexpr FastPath no_link;
+
 ConsumerEnd& consumer_of(StreamState& stream) {
     stream.channel->check_usable();
     if (!stream.consumer) {
@@ -56,11 +59,10 @@ void look_for_control_messages(StreamState& stream) {
 }  // namespace
 
 Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<Operation> operation)
-    : state_(std::make_shared<StreamState>()) {
+    : state_(std::make_shared<StreamState>()), fast_(&state_->fast) {
     state_->channel = channel.state();
     state_->channel->check_usable();
     state_->options = options;
-    fast_ = &state_->fast;
     const auto name = [&] {
         state_->number = static_cast<int>(state_->channel->streams.size());
         if (options.name.empty()) {
@@ -77,14 +79,26 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     name();
     const Trace::Span span(state_->channel->trace.events.get(), Activity::SetUp, state_->number);
     attach(*state_, std::move(operation));
-    state_->channel->streams.push_back(state_);
+    state_->channel->streams.push_back(state_.shared());
     state_->channel->comm.barrier();  // no rank writes to one that does not know the stream yet
     state_->choose_fast();
 }
 
-Stream::Stream(Stream&&) noexcept = default;
-Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::Stream(Stream&& other) noexcept
+    : state_(std::move(other.state_)), fast_(std::exchange(other.fast_, &no_link)) {}
+Stream& Stream::operator=(Stream&& other) noexcept {
+    if (this != &other) {
+        state_ = std::move(other.state_);
+        fast_ = std::exchange(other.fast_, &no_link);
+    }
+    return *this;
+}
 Stream::~Stream() = default;
+
+const std::shared_ptr<StreamState>& Stream::state() const {
+    static_cast<void>(*state_);  // throws where it has been moved from
+    return state_.shared();
+}
 
 Statistics Stream::statistics() const {
     return state_->statistics();
@@ -124,7 +138,7 @@ std::size_t Stream::operate_some(std::size_t bytes_max) {
         }
         done = static_cast<std::size_t>(consumer.bytes() - before);
     }
-    state_->channel->progress(state_.get());
+    state_->channel->progress(&*state_);
     return static_cast<std::size_t>(consumer.bytes() - before);
 }
 

@@ -23,6 +23,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/move/outlet.hpp"
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/element.hpp"
@@ -72,7 +73,7 @@ struct StreamOptions {
 /// of its own operation, could end is an InvalidArgument. Operations on different ranks that block
 /// while they send into each other's streams do wait for each other, until the channel's time-out:
 /// inside of operations isend() is the way, and iquery(). Calls throw InvalidArgument on ranks
-/// without the role, and after terminate().
+/// without the role, after terminate(), and of a stream that has been moved from.
 class Stream {
   public:
     /// Collective over the members of `channel`, blocking. `operation` is this rank's; without one
@@ -173,15 +174,15 @@ class Stream {
     /// The number of this stream in its channel.
     int number() const;
 
-    const std::shared_ptr<StreamState>& state() const { return state_; }
+    const std::shared_ptr<StreamState>& state() const;
 
   private:
     void check_size(std::size_t bytes) const;
     void send_all(const void* elements, Index count);
     Pending start(std::shared_ptr<Sending> sending);
 
-    std::shared_ptr<StreamState> state_;
-    const FastPath* fast_ = nullptr;  ///< of *state_, where it is withdrawn at the end
+    Movable<StreamState> state_;
+    const FastPath* fast_;  ///< of *state_, where it is withdrawn at the end; never null
 };
 
 /// An operation that is called with spans of elements of type T; `declared` as of make_callback.

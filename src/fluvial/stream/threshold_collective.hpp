@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/threshold.hpp"
 
@@ -49,12 +50,12 @@ class ThresholdCollective {
     /// On the first consumer: contributions that came after their verdict, in all rounds so far.
     std::uint64_t late() const { return protocol_ ? protocol_->late() : 0; }
 
-    const std::shared_ptr<ChannelState>& channel() const { return channel_; }
+    const std::shared_ptr<ChannelState>& channel() const { return channel_.shared(); }
 
   private:
     ThresholdCollective(Channel& channel, ThresholdRule rule, std::optional<double> limit);
 
-    std::shared_ptr<ChannelState> channel_;
+    Movable<ChannelState> channel_;
     std::shared_ptr<Threshold> protocol_;
 };
 
