@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -49,6 +50,13 @@ bool read_checked(int fd, const BytesOfFile& block, std::span<std::byte> to) {
     return sum.value() == block.checksum;
 }
 
+/// False, with errno: there is a file of the name `to`, or it cannot be given. Where the file
+/// system cannot tell, the lock of lock_retained() keeps other writers away.
+bool take_name(const std::string& from, const std::string& to) {
+    return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ||
+           ((errno == EINVAL || errno == ENOSYS) && ::rename(from.c_str(), to.c_str()) == 0);
+}
+
 std::optional<StoredEntry> stored_entry(int fd, std::uint64_t place) {
     StoredEntry stored{};
     const auto to = std::as_writable_bytes(std::span(&stored, 1));
@@ -78,18 +86,31 @@ StepLog StepLog::unnamed(const std::string& folder, const LogHead& head) {
 }
 
 StepLog StepLog::create(const std::string& path, const LogHead& head) {
-    if (struct stat status{}; ::stat(text(path, "/steps").c_str(), &status) == 0) {
+    const std::string steps = path + "/steps";
+    const std::string draft = path + "/steps.new";
+    if (struct stat status{}; ::stat(steps.c_str(), &status) == 0) {
         throw InvalidArgument(
             Problem{text("the steps of '", head.name, "' cannot be retained"),
                     text("steps of an earlier run are in ", path), "a folder without steps",
                     "Read or remove them first, or give another folder by the option retain"});
     }
-    constexpr int fresh = O_RDWR | O_CREAT | O_EXCL;
-    // The entries last: without them no process takes the folder for a log.
-    host::Descriptor data = open_in(path, "data", O_RDWR | O_CREAT | O_TRUNC);
-    StepLog log(open_in(path, "steps", fresh), std::move(data), head);
+    constexpr int fresh = O_RDWR | O_CREAT | O_TRUNC;
+    // The entries get their name last, and with their head: without them no process takes the
+    // folder for a log.
+    host::Descriptor data = open_in(path, "data", fresh);
+    StepLog log(open_in(path, "steps.new", fresh), std::move(data), head);
+    try {
+        log.write_head();
+        if (!take_name(draft, steps)) {
+            throw_errno("cannot make the file " + steps, errno,
+                        "Remove it if it is of an earlier run, or give another folder by the "
+                        "option retain");
+        }
+    } catch (...) {
+        ::unlink(draft.c_str());
+        throw;
+    }
     log.path_ = path;
-    log.write_head();
     return log;
 }
 
@@ -101,6 +122,9 @@ std::optional<StepLog> StepLog::open(const std::string& path) {
     }
     host::Descriptor data = open_in(path, "data", O_RDONLY);
     if (!data.valid()) {
+        if (struct stat status{}; ::fstat(entries.get(), &status) == 0 && status.st_nlink == 0) {
+            return std::nullopt;  // a writer that found no readers has just removed both
+        }
         throw DamagedFile(Problem{"the retained steps are not complete", text("no ", path, "/data"),
                                   "the files steps and data", "Restore the file"});
     }
