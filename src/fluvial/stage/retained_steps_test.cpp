@@ -5,9 +5,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
-#include <string>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -54,6 +55,36 @@ class FullDisk {
     rlimit before_{};
 };
 
+/// Threads that do nothing but look, and what of it is wrong.
+class Looking {
+  public:
+    Looking(const std::function<int()>& look, std::atomic<int>& wrong) {
+        for (int i = 0; i < 3; ++i) {
+            threads_.emplace_back([this, look, &wrong] {
+                while (!over_) {
+                    try {
+                        wrong += look();
+                    } catch (const Error&) {
+                        ++wrong;
+                    }
+                }
+            });
+        }
+    }
+    ~Looking() {
+        over_ = true;
+        for (std::thread& thread : threads_) {
+            thread.join();
+        }
+    }
+    Looking(const Looking&) = delete;
+    Looking& operator=(const Looking&) = delete;
+
+  private:
+    std::atomic<bool> over_ = false;
+    std::vector<std::thread> threads_;
+};
+
 }  // namespace
 
 TEST_CASE("steps are those of a writer that has ended") {
@@ -91,30 +122,54 @@ TEST_CASE("where the head finds no room, no steps are left behind") {
     CHECK(StepLog::open(folder.steps())->head().name == "run");
 }
 
-TEST_CASE("a reader that looks while writers come and go never takes one for dead") {
+TEST_CASE("readers that look while writers come and go take none for dead") {
     const Folder folder;
-    std::atomic<bool> over = false;
-    int found = 0;
-    std::string error;
-    std::thread reader([&] {
-        try {
-            while (!over) {
-                found += open_retained("run", folder.options).has_value() ? 1 : 0;
-            }
-        } catch (const Error& thrown) {
-            error = thrown.what();
-        }
-    });
-    for (int run = 0; run < 2000; ++run) {
-        try {
+    std::atomic<int> wrong = 0;
+    {
+        const Looking readers([&] { return open_retained("run", folder.options) ? 1 : 0; }, wrong);
+        for (int run = 0; run < 500; ++run) {
             const host::Descriptor lock = lock_retained(folder.steps());
             const StepLog log = StepLog::create(folder.steps(), {"run", {0}});
             log.remove();
-        } catch (const InvalidArgument&) {  // the reader looks at the lock
         }
     }
-    over = true;
-    reader.join();
-    CHECK(found == 0);
-    CHECK(error == "");
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("readers that look keep no writer out, and do not disturb each other") {
+    const Folder folder;
+    std::atomic<int> wrong = 0;
+    SUBCASE("for a living writer") {
+        const Looking readers(
+            [&] {
+                is_being_retained(folder.steps());
+                return 0;
+            },
+            wrong);
+        for (int run = 0; run < 10'000; ++run) {
+            CHECK_NOTHROW(lock_retained(folder.steps()));
+        }
+    }
+    SUBCASE("for steps of one that has ended") {
+        lock_retained(folder.steps());
+        StepLog::create(folder.steps(), {"run", {0}});
+        const Looking readers([&] { return open_retained("run", folder.options) ? 0 : 1; }, wrong);
+        for (int look = 0; look < 2000; ++look) {
+            CHECK(open_retained("run", folder.options).has_value());
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("steps are being retained as long as a rank of the writer lives") {
+    const Folder folder;
+    std::optional<host::Descriptor> first = lock_retained(folder.steps());
+    std::optional<host::Descriptor> second = share_retained(folder.steps());
+    CHECK_THROWS_AS(lock_retained(folder.steps()), InvalidArgument);
+    first.reset();
+    CHECK(is_being_retained(folder.steps()));
+    CHECK_THROWS_AS(lock_retained(folder.steps()), InvalidArgument);
+    second.reset();
+    CHECK_FALSE(is_being_retained(folder.steps()));
+    CHECK_NOTHROW(lock_retained(folder.steps()));
 }

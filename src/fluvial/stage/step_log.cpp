@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,6 +63,14 @@ std::optional<StoredEntry> stored_entry(int fd, std::uint64_t place) {
         return std::nullopt;
     }
     return stored;
+}
+
+struct flock first_byte(short type) {
+    struct flock lock{};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_len = 1;
+    return lock;
 }
 
 }  // namespace
@@ -290,6 +297,8 @@ std::vector<BytesOfFile> StepLog::records(const LogEntry& entry) const {
     return blocks;
 }
 
+// The lock is one of the open file description, as flock() has one, which a reader can ask for
+// without taking it: so readers that look neither keep a writer out nor disturb each other.
 host::Descriptor lock_retained(const std::string& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
         throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno);
@@ -297,12 +306,18 @@ host::Descriptor lock_retained(const std::string& path) {
     check_folder(path);
     const ForkPause pause;
     host::Descriptor lock = open_in(path, "writer", O_RDWR | O_CREAT);
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    struct flock alone = first_byte(F_WRLCK);
+    if (::fcntl(lock.get(), F_OFD_SETLK, &alone) != 0) {
+        if (errno != EAGAIN && errno != EACCES) {
+            throw_errno(text("cannot lock ", path, "/writer"), errno,
+                        "Give a folder on another file system by the option retain");
+        }
         throw InvalidArgument(Problem{"steps are being retained there already", path,
                                       "one writer at a time",
                                       "Give another folder by the option retain"});
     }
-    ::flock(lock.get(), LOCK_SH);
+    struct flock with_other_ranks = first_byte(F_RDLCK);
+    ::fcntl(lock.get(), F_OFD_SETLK, &with_other_ranks);
     lock.close_in_children(pause);
     return lock;
 }
@@ -310,7 +325,8 @@ host::Descriptor lock_retained(const std::string& path) {
 host::Descriptor share_retained(const std::string& path) {
     const ForkPause pause;
     host::Descriptor lock = open_in(path, "writer", O_RDWR);
-    if (!lock.valid() || ::flock(lock.get(), LOCK_SH) != 0) {
+    struct flock with_other_ranks = first_byte(F_RDLCK);
+    if (!lock.valid() || ::fcntl(lock.get(), F_OFD_SETLK, &with_other_ranks) != 0) {
         throw_errno(text("cannot say that steps are retained in ", path), errno);
     }
     lock.close_in_children(pause);
@@ -318,15 +334,9 @@ host::Descriptor share_retained(const std::string& path) {
 }
 
 bool is_being_retained(const std::string& path) {
-    // Network file systems lock what can be written alone.
-    const std::string file = path + "/writer";
-    host::Descriptor lock(::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (lock.valid()) {
-        check_owner(lock.get(), file);
-    } else if (errno != ENOENT) {
-        lock = open_in(path, "writer", O_RDONLY);
-    }
-    return lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const host::Descriptor lock = open_in(path, "writer", O_RDONLY);
+    struct flock alone = first_byte(F_WRLCK);
+    return lock.valid() && ::fcntl(lock.get(), F_OFD_GETLK, &alone) == 0 && alone.l_type != F_UNLCK;
 }
 
 }  // namespace fluvial::stage
