@@ -301,7 +301,8 @@ std::vector<BytesOfFile> StepLog::records(const LogEntry& entry) const {
 // without taking it: so readers that look neither keep a writer out nor disturb each other.
 host::Descriptor lock_retained(const std::string& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-        throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno);
+        throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno,
+                    "Give a folder that exists, and that you may write to, by the option retain");
     }
     check_folder(path);
     const ForkPause pause;
