@@ -60,8 +60,11 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
     }
 }
 
-/// What to do about arrays of a dtype that Fluvial does not have.
-std::string remedy_for(const std::string& kind) {
+/// What to do about an array of a dtype that Fluvial does not have.
+std::string remedy_for(nb::handle object) {
+    const bool typed = nb::hasattr(object, "dtype") && nb::hasattr(object.attr("dtype"), "kind");
+    const std::string kind =
+        typed ? nb::cast<std::string>(nb::str(object.attr("dtype").attr("kind"))) : "";
     if (kind == "M" || kind == "m") {
         return "Pass array.astype('int64'), and say in an attribute what it counts, e.g. "
                "units='ns since 1970-01-01'";
@@ -71,16 +74,13 @@ std::string remedy_for(const std::string& kind) {
                        : "Convert it with array.astype(...)";
 }
 
-[[noreturn]] void throw_unsupported(nb::handle object) {
-    const bool typed = nb::hasattr(object, "dtype") && nb::hasattr(object.attr("dtype"), "kind");
-    const std::string kind =
-        typed ? nb::cast<std::string>(nb::str(object.attr("dtype").attr("kind"))) : "";
+[[noreturn]] void throw_unsupported(nb::handle object, const std::string& remedy) {
     throw WrongType(
         Problem{"unsupported array", shown(object),
                 text("int8 to int64, uint8 to uint64, bool, float16, float32, float64, complex64, "
                      "complex128 in native byte order, up to ",
                      ndim_max, " dimensions"),
-                remedy_for(kind)});
+                remedy});
 }
 
 }  // namespace
@@ -97,13 +97,16 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 BorrowedArray::BorrowedArray(nb::handle object) {
     if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
         PyErr_Clear();
-        throw_unsupported(object);
+        throw_unsupported(object, remedy_for(object));
     }
     held_ = true;
     const auto dtype = dtype_of_format(buffer_.format, buffer_.itemsize);
     if (!dtype || buffer_.ndim > ndim_max) {
+        const std::string remedy =
+            dtype ? text("It has ", buffer_.ndim, ": join some of them by array.reshape(...)")
+                  : remedy_for(object);
         PyBuffer_Release(&buffer_);
-        throw_unsupported(object);
+        throw_unsupported(object, remedy);
     }
     Coordinates extent(buffer_.ndim, 0);
     for (int axis = 0; axis < buffer_.ndim; ++axis) {

@@ -59,6 +59,8 @@ def test_numpy_values_become_plain_ones(tmp_path):
         "matrix": np.eye(2),
         "tuple": (1, 2.5),
         "strings": np.array(["a", "b"]),
+        "string": np.array("a"),
+        "number": np.array(2, "i2"),
     }
     expected = {
         "scalar": 0.5,
@@ -67,6 +69,8 @@ def test_numpy_values_become_plain_ones(tmp_path):
         "matrix": [1.0, 0.0, 0.0, 1.0],
         "tuple": [1.0, 2.5],
         "strings": ["a", "b"],
+        "string": "a",
+        "number": 2,
     }
     assert all(got == expected for got in through_a_stream(tmp_path, attrs))
 

@@ -199,6 +199,7 @@ def test_bool_is_uint8_as_in_a_stream(tmp_path, name):
     [
         *(np.array(["a"]), np.array([{}]), np.array(["2000"], "M8[s]"), np.array([1], "m8[s]")),
         *(np.zeros(2, "i4,f8"), np.zeros(2, np.longdouble)),
+        *(np.ma.array(np.zeros(2, "i4,f8")), np.ma.array(np.zeros(2, "i4,f8"), mask=True)),
     ],
     ids=lambda array: array.dtype.kind,
 )

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 
+import numpy as np
 import pytest
 
 import fluvial as fl
@@ -98,6 +99,22 @@ def test_a_directory_that_is_missing_is_named_by_both_sides(tmp_path):
         fl.open("s", "w", readers=0, directory=missing)
     with pytest.raises(fl.TimedOut, match=f"no writer opened 's'.*{missing}"):
         fl.open("s", directory=missing, rendezvous_timeout=0.1)
+
+
+def test_a_folder_to_retain_steps_in_is_named_where_it_cannot_be_made(tmp_path):
+    missing = tmp_path / "no" / "such"
+    with pytest.raises(fl.SystemError, match=f"{missing}/s.steps.*exists.*by the option retain"):
+        fl.open("s", "w", readers=0, directory=tmp_path, retain=missing)
+
+
+def test_more_axes_than_there_are_is_an_error_that_says_what_to_do(tmp_path):
+    message = "up to 16 dimensions. It has 17: join some of them by array.reshape"
+    with (
+        fl.open("s", "w", readers=0, directory=tmp_path) as series,
+        pytest.raises(fl.WrongType, match=message),
+        series.step() as step,
+    ):
+        step.put("x", np.zeros((1,) * 17))
 
 
 def test_a_name_in_use_is_refused_with_the_process(tmp_path):

@@ -184,8 +184,11 @@ def as_array(array: np.ndarray, dtype: npt.DTypeLike | None, copy: bool | None) 
 
 
 def without_mask(array: np.ma.MaskedArray) -> np.ndarray:
-    """Return the elements, NaN for masked ones."""
-    if not np.ma.is_masked(array):
+    """Return the elements, NaN for masked ones.
+
+    Records, of which each field has its mask, stay as they are: none is taken anywhere.
+    """
+    if array.dtype.names is not None or not np.ma.is_masked(array):
         return array.data
     if array.dtype.kind in "fc":
         return array.filled(np.nan)

@@ -38,6 +38,8 @@ def plain(attrs: Mapping[str, object] | None) -> dict[str, AttributeValue]:
     {'unitDimension': [0.0, 0.0], 'unitSI': 1.0, 'axes': ['x', 'y']}
     >>> plain({"_FillValue": -9 + 1j})
     {'_FillValue': [-9.0, 1.0]}
+    >>> plain({"units": np.array("K"), "limit": np.array(1.5)})
+    {'units': 'K', 'limit': 1.5}
     """
     if attrs is None:
         return {}
@@ -69,7 +71,7 @@ def _name(name: object) -> str:
 
 
 def _plain_value(name: str, value: object) -> AttributeValue:
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, complex) and name == "_FillValue":
         return [value.real, value.imag]

@@ -114,7 +114,8 @@ struct Counters {
     std::uint64_t steps_begun;      ///< one past the highest step that any rank has begun
     std::uint64_t steps_completed;  ///< made available to readers
     std::uint64_t complete_end;     ///< one past the highest complete step
-    std::uint64_t gone_end;         ///< one past the highest complete step that has left the queue
+    std::uint64_t gone_end;         ///< one past the highest step that a late reader cannot get: it
+                                    ///< has left the queue, or was discarded
     std::uint64_t steps_discarded;  ///< by policy
     std::uint64_t steps_unread;     ///< completed, but dropped or left behind without any reader
                                     ///< having begun them

@@ -52,6 +52,26 @@ std::vector<StepLog> open_logs(const std::string& name, const ReaderOptions& opt
     return logs;
 }
 
+/// The steps in a folder that no living writer retains steps in. The log comes first: its writer
+/// has the lock before it makes the log, so that one who finds a log, and then no lock, has it
+/// whole.
+std::optional<StepLog> open_unless_retained(const std::string& folder) {
+    std::optional<StepLog> log;
+    try {
+        log = StepLog::open(folder);
+    } catch (const DamagedFile&) {  // or another host's writer is at it, and not all has come here
+        if (is_being_retained(folder)) {
+            return std::nullopt;
+        }
+        throw;
+    }
+    // A writer that found no readers removes what it made.
+    if (!log || is_being_retained(folder) || !log->lies_in(folder)) {
+        return std::nullopt;
+    }
+    return log;
+}
+
 /// The state of a host's part as its log has it.
 ControlBlock control_of(const StepLog& log, int job_size) {
     const LogHead& head = log.head();
@@ -71,11 +91,7 @@ ControlBlock control_of(const StepLog& log, int job_size) {
 }  // namespace
 
 std::optional<StepLog> open_retained(const std::string& name, const ReaderOptions& options) {
-    const std::string first = folder_of_steps(name, options);
-    if (is_being_retained(first)) {
-        return std::nullopt;
-    }
-    auto log = StepLog::open(first);
+    auto log = open_unless_retained(folder_of_steps(name, options));
     for (int host = 1; log && host < log->head().hosts; ++host) {
         if (is_being_retained(folder_of_steps(name, options, host))) {
             return std::nullopt;
@@ -93,7 +109,7 @@ std::string steps_of_another_host(const std::string& name, const ReaderOptions& 
     constexpr int hosts_looked_for = 64;
     for (int host = 1; host < hosts_looked_for; ++host) {
         const std::string folder = folder_of_steps(name, options, host);
-        if (!is_being_retained(folder) && StepLog::open(folder)) {
+        if (open_unless_retained(folder)) {
             return folder;
         }
     }

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,6 +49,13 @@ bool read_checked(int fd, const BytesOfFile& block, std::span<std::byte> to) {
     return sum.value() == block.checksum;
 }
 
+/// False, with errno: there is a file of the name `to`, or it cannot be given. Where the file
+/// system cannot tell, the lock of lock_retained() keeps other writers away.
+bool take_name(const std::string& from, const std::string& to) {
+    return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ||
+           ((errno == EINVAL || errno == ENOSYS) && ::rename(from.c_str(), to.c_str()) == 0);
+}
+
 std::optional<StoredEntry> stored_entry(int fd, std::uint64_t place) {
     StoredEntry stored{};
     const auto to = std::as_writable_bytes(std::span(&stored, 1));
@@ -56,6 +63,14 @@ std::optional<StoredEntry> stored_entry(int fd, std::uint64_t place) {
         return std::nullopt;
     }
     return stored;
+}
+
+struct flock first_byte(short type) {
+    struct flock lock{};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_len = 1;
+    return lock;
 }
 
 }  // namespace
@@ -78,18 +93,31 @@ StepLog StepLog::unnamed(const std::string& folder, const LogHead& head) {
 }
 
 StepLog StepLog::create(const std::string& path, const LogHead& head) {
-    if (struct stat status{}; ::stat(text(path, "/steps").c_str(), &status) == 0) {
+    const std::string steps = path + "/steps";
+    const std::string draft = path + "/steps.new";
+    if (struct stat status{}; ::stat(steps.c_str(), &status) == 0) {
         throw InvalidArgument(
             Problem{text("the steps of '", head.name, "' cannot be retained"),
                     text("steps of an earlier run are in ", path), "a folder without steps",
                     "Read or remove them first, or give another folder by the option retain"});
     }
-    constexpr int fresh = O_RDWR | O_CREAT | O_EXCL;
-    // The entries last: without them no process takes the folder for a log.
-    host::Descriptor data = open_in(path, "data", O_RDWR | O_CREAT | O_TRUNC);
-    StepLog log(open_in(path, "steps", fresh), std::move(data), head);
+    constexpr int fresh = O_RDWR | O_CREAT | O_TRUNC;
+    // The entries get their name last, and with their head: without them no process takes the
+    // folder for a log.
+    host::Descriptor data = open_in(path, "data", fresh);
+    StepLog log(open_in(path, "steps.new", fresh), std::move(data), head);
+    try {
+        log.write_head();
+        if (!take_name(draft, steps)) {
+            throw_errno("cannot make the file " + steps, errno,
+                        "Remove it if it is of an earlier run, or give another folder by the "
+                        "option retain");
+        }
+    } catch (...) {
+        ::unlink(draft.c_str());
+        throw;
+    }
     log.path_ = path;
-    log.write_head();
     return log;
 }
 
@@ -101,6 +129,9 @@ std::optional<StepLog> StepLog::open(const std::string& path) {
     }
     host::Descriptor data = open_in(path, "data", O_RDONLY);
     if (!data.valid()) {
+        if (struct stat status{}; ::fstat(entries.get(), &status) == 0 && status.st_nlink == 0) {
+            return std::nullopt;  // a writer that found no readers has just removed both
+        }
         throw DamagedFile(Problem{"the retained steps are not complete", text("no ", path, "/data"),
                                   "the files steps and data", "Restore the file"});
     }
@@ -266,19 +297,28 @@ std::vector<BytesOfFile> StepLog::records(const LogEntry& entry) const {
     return blocks;
 }
 
+// The lock is one of the open file description, as flock() has one, which a reader can ask for
+// without taking it: so readers that look neither keep a writer out nor disturb each other.
 host::Descriptor lock_retained(const std::string& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-        throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno);
+        throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno,
+                    "Give a folder that exists, and that you may write to, by the option retain");
     }
     check_folder(path);
     const ForkPause pause;
     host::Descriptor lock = open_in(path, "writer", O_RDWR | O_CREAT);
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    struct flock alone = first_byte(F_WRLCK);
+    if (::fcntl(lock.get(), F_OFD_SETLK, &alone) != 0) {
+        if (errno != EAGAIN && errno != EACCES) {
+            throw_errno(text("cannot lock ", path, "/writer"), errno,
+                        "Give a folder on another file system by the option retain");
+        }
         throw InvalidArgument(Problem{"steps are being retained there already", path,
                                       "one writer at a time",
                                       "Give another folder by the option retain"});
     }
-    ::flock(lock.get(), LOCK_SH);
+    struct flock with_other_ranks = first_byte(F_RDLCK);
+    ::fcntl(lock.get(), F_OFD_SETLK, &with_other_ranks);
     lock.close_in_children(pause);
     return lock;
 }
@@ -286,7 +326,8 @@ host::Descriptor lock_retained(const std::string& path) {
 host::Descriptor share_retained(const std::string& path) {
     const ForkPause pause;
     host::Descriptor lock = open_in(path, "writer", O_RDWR);
-    if (!lock.valid() || ::flock(lock.get(), LOCK_SH) != 0) {
+    struct flock with_other_ranks = first_byte(F_RDLCK);
+    if (!lock.valid() || ::fcntl(lock.get(), F_OFD_SETLK, &with_other_ranks) != 0) {
         throw_errno(text("cannot say that steps are retained in ", path), errno);
     }
     lock.close_in_children(pause);
@@ -294,15 +335,9 @@ host::Descriptor share_retained(const std::string& path) {
 }
 
 bool is_being_retained(const std::string& path) {
-    // Network file systems lock what can be written alone.
-    const std::string file = path + "/writer";
-    host::Descriptor lock(::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (lock.valid()) {
-        check_owner(lock.get(), file);
-    } else if (errno != ENOENT) {
-        lock = open_in(path, "writer", O_RDONLY);
-    }
-    return lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const host::Descriptor lock = open_in(path, "writer", O_RDONLY);
+    struct flock alone = first_byte(F_WRLCK);
+    return lock.valid() && ::fcntl(lock.get(), F_OFD_GETLK, &alone) == 0 && alone.l_type != F_UNLCK;
 }
 
 }  // namespace fluvial::stage

@@ -136,7 +136,9 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
 }
 
 void count_discard_for_groups(const ControlBlock& control, std::uint64_t step) {
-    ++control.header().counters.steps_discarded;
+    Counters& counters = control.header().counters;
+    ++counters.steps_discarded;
+    counters.gone_end = std::max(counters.gone_end, step + 1);
     for (int g = 0; g < groups_max; ++g) {
         GroupCell& group = control.group(g);
         if (subscribed(group) && group.next_step <= step) {

@@ -87,8 +87,11 @@ class Game {
                 return;
             }
         }
-        if (finish_writing(stream_.control, writer.slot, static_cast<int>(rank), {},
-                           random_() % 20 == 0)) {
+        const bool spoiled = random_() % 20 == 0;
+        if (spoiled) {
+            spoiled_.insert(writer.step);
+        }
+        if (finish_writing(stream_.control, writer.slot, static_cast<int>(rank), {}, spoiled)) {
             REQUIRE((complete_.empty() || complete_.back() < writer.step));
             complete_.push_back(writer.step);
         }
@@ -185,6 +188,13 @@ class Game {
         REQUIRE(most->seen.size() + waiting <= wanted);
         // Steps that were discarded before they completed are in the count, too.
         REQUIRE(wanted <= most->seen.size() + waiting + group.steps_discarded);
+        std::uint64_t missing = 0;  // between those that it has had
+        for (std::size_t i = 1; i < most->seen.size(); ++i) {
+            for (std::uint64_t step = most->seen[i - 1] + 1; step < most->seen[i]; ++step) {
+                missing += spoiled_.contains(step) ? 0 : 1;
+            }
+        }
+        REQUIRE(missing <= group.steps_discarded);
         if (stream_.control.header().full == FullPolicy::Block) {
             REQUIRE(group.steps_discarded == 0);
         }
@@ -196,6 +206,7 @@ class Game {
     std::vector<Writer> writers_;
     std::vector<Job> jobs_;
     std::vector<std::uint64_t> complete_;
+    std::set<std::uint64_t> spoiled_;
 };
 
 }  // namespace

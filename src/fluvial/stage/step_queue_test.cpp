@@ -43,18 +43,6 @@ TEST_CASE("a step is available when the last writer rank has finished it") {
     CHECK(s.read(reader) == 0u);
 }
 
-TEST_CASE("a late reader begins where nothing is missing from there on") {
-    Stream s({.queue_steps = 4});
-    s.write(0);
-    const int from_next = s.join(1, Start::Next)[0];
-    s.write(1);
-    CHECK(s.read(from_next) == 1u);  // and no other reader wanted it: it has left the queue
-    const int late = s.join(1, Start::Oldest)[0];
-    s.write(2);
-    CHECK(s.read(late) == 2u);  // not 0, and then 2 without a word of 1
-    CHECK(s.group_of(late).steps_discarded == 0);
-}
-
 TEST_CASE("no reader sees a step that any rank gives up") {
     Stream s({.queue_steps = 2}, 2);
     const int reader = s.join()[0];

@@ -224,14 +224,14 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
         return;
     }
     const Counters& counters = control.header().counters;
-    std::uint64_t first = counters.complete_end;
+    // A slower group may keep a step that is older than one which is gone, and one that is older
+    // than a discarded step may still be written: a reader that began there would miss that one.
+    const std::uint64_t least = control.header().steps_to == StepsTo::All ? counters.gone_end : 0;
+    std::uint64_t first = std::max(counters.complete_end, least);
     if (begin.start == Start::Oldest) {
-        // A slower group may keep a step that is older than one which has left the queue: a reader
-        // that began there would miss that one.
         for (const Slot& slot : control.slots()) {
-            const bool none_missing = control.header().steps_to != StepsTo::All ||
-                                      slot.step.load(relaxed) >= counters.gone_end;
-            if (queued(control, slot) && state_of(slot) == SlotState::Complete && none_missing) {
+            if (queued(control, slot) && state_of(slot) == SlotState::Complete &&
+                slot.step.load(relaxed) >= least) {
                 first = std::min(first, slot.step.load(relaxed));
             }
         }

@@ -286,22 +286,22 @@ void WriteStep::State::check_not_ended() const {
 }
 
 void WriteStep::State::finish(bool spoiled) {
-    check_not_ended();
     Writer::State& w = *writer;
     RecordPlace record{};
     if (accepted && !spilled && !spoiled) {
         record = w.records->finish();  // throws where there is no memory: the step is open then
         blocks.push_back(record.offset);
     }
-    ended = true;
-    w.step_open = false;
-    w.opened.reset();
-    ++w.next_step;
     record.logged = logged_record;
-    w.staged.push_back({slot, step, std::move(blocks)});
     bool complete = false, small = false;
     {
-        const ControlLock lock(*w.control);
+        const ControlLock lock(
+            *w.control);  // throws where a peer is stopped: the step is open then
+        ended = true;
+        w.step_open = false;
+        w.opened.reset();
+        ++w.next_step;
+        w.staged.push_back({slot, step, std::move(blocks)});
         complete =
             finish_writing(*w.control, slot, w.rank, record, spoiled, w.log ? &*w.log : nullptr);
         small = complete && w.control->slots()[slot].bytes <= small_step_bytes;
@@ -334,7 +334,14 @@ void WriteStep::abandon() {
     try {
         HandleLock::Call call(handle, "the step cannot be given up");
         call.wait_for([this] { return state_->puts == 0; });
-        state_->finish(true);
+        state_->check_not_ended();
+        try {
+            state_->finish(true);
+        } catch (const PeerStalled&) {
+            // Before the next step, or the end of the stream: Writer::State::give_up_step.
+            state_->ended = true;
+            state_->writer->step_open = false;
+        }
     } catch (const InvalidArgument&) {
         if (handle.is_open()) {
             throw;

@@ -101,6 +101,7 @@ std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& ca
                                                             const std::shared_ptr<State>& self,
                                                             const Attributes& attributes) {
     State& w = *this;
+    w.give_up_step();
     w.collect();
     if (w.log) {
         w.free_disk(false);
@@ -147,7 +148,6 @@ void Writer::State::check_step_over() const {
 }
 
 void Writer::State::give_up_step() {
-    // The step's thread may have ended with it: the thread that closes gives up what is left.
     if (const auto step = opened) {
         step->finish(true);
     }

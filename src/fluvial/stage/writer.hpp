@@ -94,8 +94,9 @@ class WriteStep {
 
     /// Offers the step to readers once all ranks have ended it. Local; waits for nothing but puts
     /// of other threads, and for room on a disk that the step goes to. Throws InvalidArgument when
-    /// another thread has closed the stream, TimedOut when the disk stayed full. The step is open
-    /// then: end it again, or give it up.
+    /// another thread has closed the stream, TimedOut when the disk stayed full, and PeerStalled
+    /// when a process was stopped while it changed the state of the stream. The step is open then:
+    /// end it again, or give it up.
     void end();
     /// Gives the step up: no reader will see it, on whichever rank this is called.
     void abandon();

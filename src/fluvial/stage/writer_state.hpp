@@ -76,7 +76,8 @@ struct Writer::State {
     void check_step_over() const;
     /// Wakes the threads that wait for room.
     void wake() const { control->header().space_bell.ring(); }
-    /// A step that another thread still has open is given up.
+    /// What is left of a step is given up: of a thread that ended with it, where the stream is
+    /// closed, and where a peer that was stopped kept it from being given up before.
     void give_up_step();
 
     std::shared_ptr<WriteStep::State> begin_step(HandleLock::Call& call,
