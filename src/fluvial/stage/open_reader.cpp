@@ -129,17 +129,19 @@ class Attaching {
         check_reachable(contact);
         if (shares_memory(contact, options_)) {
             Attachment attached = attach(contact, request, std::nullopt, time_to_attach());
+            const std::uint64_t from = attached.reply.from;
             lead.groups.push_back(attached.reply.group);
             auto seat = local_seat(name_, std::move(attached), options_);
             if (resumes()) {
                 keep_position(*seat, name_, options_, static_cast<int>(host), own_,
                               claims_.empty() ? PositionClaim() : std::move(claims_.at(host)));
             }
-            return {std::move(seat), contact.ranks};
+            return {std::move(seat), contact.ranks, from};
         }
         auto seat = take_seat_elsewhere(contact, request, again);
         lead.groups.push_back(seat->group());
-        return {std::move(seat), contact.ranks};
+        const std::uint64_t from = seat->from();
+        return {std::move(seat), contact.ranks, from};
     }
 
     Deadline time_to_attach() const {

@@ -48,6 +48,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     RemoteSeat& operator=(const RemoteSeat&) = delete;
 
     int group() const { return stream_.reply.group; }
+    /// The first step that may come.
+    std::uint64_t from() const { return stream_.reply.from; }
 
     void wait_for_others() override;
     void next_follows() override { next_follows_ = true; }
