@@ -65,7 +65,7 @@ void bind_writer(nb::module_& m) {
         .def(
             "span",
             [](HeldWriteStep& step, nb::handle named, const std::string& dtype, nb::handle count,
-               nb::handle offset, nb::handle shape, const Attributes& attributes) {
+               nb::handle offset, nb::handle shape, const std::optional<Attributes>& attributes) {
                 const std::string name = to_text(named, "the name of the dataset");
                 const Coordinates extent = to_coordinates(count, "count");
                 const Region region{place(offset, extent), extent};
@@ -73,12 +73,13 @@ void bind_writer(nb::module_& m) {
                 MutableArrayView view;
                 {
                     const nb::gil_scoped_release release;
-                    view = step->span(name, dtype_from_name(dtype), region, global, attributes);
+                    view = step->span(name, dtype_from_name(dtype), region, global,
+                                      attributes ? &*attributes : nullptr);
                 }
                 return share_with_numpy(view, step->keep_spans(), true);
             },
             "name"_a.none(), "dtype"_a, "count"_a.none(), "offset"_a.none(), "shape"_a.none(),
-            "attributes"_a)
+            "attributes"_a.none())
         .def(
             "end", [](HeldWriteStep& step) { step->end(); },
             nb::call_guard<nb::gil_scoped_release>())

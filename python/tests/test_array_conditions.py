@@ -116,6 +116,8 @@ def test_scalars_and_empty_selections(path):
     with fl.open(path) as file:
         height = file["height"]
         assert height.where(np.array(True)).sum() == 2
+        assert height.where(np.True_).sum() == height.reduce("sum", where=np.True_) == 2
+        assert height.reduce("count", where=np.False_) == 0
         assert height.where(xr.DataArray(False)).count() == 0
         nothing = file["u"].isel(lat=slice(0))
         assert nothing.where(np.ones((24, 0, 8), bool)).count() == 0
@@ -131,7 +133,13 @@ def test_live_steps(tmp_path):
     ):
         with writer.step() as step:
             step.put("t", array)
-        t = series.next()["t"]
+            step.put("one", np.float64(2))
+        step = series.next()
+        t = step["t"]
+        for yes, total in ((np.True_, 2), (np.False_, 0)):
+            assert step["one"].reduce("sum", where=yes) == total
+            assert step["one"].where(yes).sum() == total
+            assert step.reduce("sum", "one", where=yes) == total
         same(t.where(mask).sum("x"), array.where(mask).sum("x"))
         same(t.where(values > 5).isel(x=2).read(), array.where(array > 5).isel(x=2))
         same(t.reduce("sum", "y", where=mask), array.where(mask).sum("y"))
@@ -183,7 +191,8 @@ def test_what_does_not_fit_is_refused(both):
     refuses(np.ones(array.shape), "got an array of float64", "allowed: dtype bool", "array > 0")
     refuses(some.astype("i4"), "got a DataArray of int32", "allowed: dtype bool")
     refuses(np.ones((7, 8), bool), "got shape (7, 8)", "(24, 3, 7, 8)", "time, level, lat, lon")
-    refuses(np.array(True), "got shape ()", "DataArray with named dimensions")
+    for yes in (np.array(True), np.True_):
+        refuses(yes, "got shape ()", "DataArray with named dimensions")
     refuses(some.rename(lat="y"), "got 'y'", "'time', 'level', 'lat', 'lon'")
     refuses(some[:1].drop_vars("lat"), "along 'lat': got length 1; allowed: 7")
     refuses(some.assign_coords(lat=np.arange(7)), "other coordinates along 'lat'", "xarray.align")

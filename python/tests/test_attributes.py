@@ -204,3 +204,28 @@ def test_elsewhere_in_hdf5_a_list_of_one_is_a_scalar(tmp_path):
     with fl.open(str(tmp_path / "plain.h5")) as file:
         assert file["x"].attrs["scale_factor"] == 2.0
         assert np.asarray(file["x"].read()).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["live", "run.h5"])
+def test_no_attributes_at_all_take_the_place_of_earlier_ones(tmp_path, name):
+    said = [{"units": "K"}, None, {}, None]
+    live = {"directory": tmp_path} if name == "live" else {}
+    name = name if live else str(tmp_path / name)
+    found = []
+
+    def read():
+        with fl.open(name, **live) as series:
+            for _ in said:
+                step = series.next()
+                found.append([step[put].attrs.get("units") for put in ("put", "span")])
+
+    with fl.open(name, "w", **live, **({"readers": 0} if live else {})) as writer:
+        for attrs in said:
+            with writer.step() as step:
+                step.put("put", np.zeros(2), attrs=attrs)
+                step.span("span", "f8", (2,), attrs=attrs)[...] = 0
+        if live:
+            read()
+    if not live:
+        read()
+    assert found == [["K", "K"], ["K", "K"], [None, None], [None, None]]

@@ -130,6 +130,33 @@ def test_a_cable_that_is_back_in_time(jobs):
     assert jobs.outcome("writer").values[0]["error"] is None
 
 
+@scenario("writer on 1 process of host 1, reader on 1 process of host 2")
+class test_a_cable_that_is_out_while_a_reader_opens:
+    """It asks again for as long as it would wait for a writer; here beyond one attempt of 3 s."""
+
+    def writer(comm, fl, where):
+        return write(comm, fl, where, steps=5)
+
+    def reader(comm, fl, where):
+        (where / "opening").touch()
+        return read(comm, fl, where)
+
+    def check(jobs):
+        jobs.start("writer")
+        wait_until((jobs.where / f"{stream_name(jobs.where)}.fluvial").exists, timeout=30)
+        jobs.box.unplug(1)
+        jobs.start("reader")
+        wait_until((jobs.where / "opening").exists, timeout=30)
+        time.sleep(4)
+        jobs.box.plug_in(1)
+        result = jobs.outcome("reader").values[0]
+        assert result["error"] is None
+        assert result["seen"] == list(range(5))
+        writer = jobs.outcome("writer").values[0]
+        assert writer["error"] is None
+        assert writer["readers_joined"] == 1
+
+
 def read_large(comm, fl, where):
     with fl.open(stream_name(where), **SHORT) as series:
         step = series.next()

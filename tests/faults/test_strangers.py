@@ -32,7 +32,7 @@ from harness import scenario, wait_until
 import fluvial as fl
 
 STRANGER = 2
-PROTOCOL = 0x464C5533
+PROTOCOL = 0x464C5534
 SEED = 4242
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")

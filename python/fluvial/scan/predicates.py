@@ -79,7 +79,7 @@ class OfLargeIntegers:
 
 
 Predicate = Comparison | Function | ArrayMask
-Condition = str | Callable[..., npt.ArrayLike] | np.ndarray | xr.DataArray
+Condition = str | Callable[..., npt.ArrayLike] | np.ndarray | np.bool_ | xr.DataArray
 """As the user gives it."""
 
 

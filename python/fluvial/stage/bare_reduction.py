@@ -45,7 +45,7 @@ class Runs(Protocol):
 def is_array(extra: object) -> bool:
     """Tell whether weights or a condition are an array with the extent of a selection, or none."""
     return extra is None or (
-        isinstance(extra, np.ndarray | list | tuple) and not hasattr(extra, "dims")
+        isinstance(extra, np.ndarray | np.bool_ | list | tuple) and not hasattr(extra, "dims")
     )
 
 

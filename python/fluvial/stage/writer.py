@@ -135,7 +135,8 @@ class WriteStep:
             Shape of the chunk.
         """
         asked, stored = as_span(dtype)
-        span = self._core.span(name, stored.name, count, offset, shape, plain(attrs))
+        said = None if attrs is None else plain(attrs)
+        span = self._core.span(name, stored.name, count, offset, shape, said)
         return span.view(asked) if asked.kind == "b" else span
 
     def __enter__(self) -> Self:

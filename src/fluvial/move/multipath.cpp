@@ -82,7 +82,8 @@ class Exchange {
             return flow.from != flow.to && !flow.direct();
         });
         if (!comm.serial() && (windows || options.checksum)) {
-            controls_.emplace(comm, number_of_exchange(comm));
+            number_ = number_of_exchange(comm);
+            controls_.emplace(comm, number_);
         }
         Tags tags(comm.size());
         for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -171,6 +172,7 @@ class Exchange {
         const FlowPart part{comm_,
                             flow,
                             number,
+                            static_cast<std::uint32_t>(number_),
                             controls_ ? &*controls_ : nullptr,
                             &clock_,
                             reroute_after_s(options_),
@@ -201,6 +203,7 @@ class Exchange {
     std::span<const Outgoing> outgoing_;
     const ExchangeOptions& options_;
     LookedTime clock_;
+    std::uint64_t number_ = 0;  ///< of the exchange, where there are controls
     std::optional<Controls> controls_;
     std::optional<FlowSums> sums_;
     Moved moved_;

@@ -2,7 +2,8 @@
 /// Moves flows along several paths at once: ranks send windows of the data to proxies, which pass
 /// them on (Bui et al. 2016, sections 4.2 and 4.5).
 ///
-/// A window travels as one message, behind a header that says where it belongs:
+/// A window travels as one message, behind a header that says where it belongs, and to which
+/// exchange:
 /// | rank        | finds                          | what it does |
 /// |-------------|--------------------------------|---------------------------------------------|
 /// | source      | a path with fewer than 2       | sends the next window along it, so a path |

@@ -112,21 +112,21 @@ class Destination final : public Role {
     }
 
     /// False for the one that ends its path.
-    bool take(std::span<const std::byte> window, PathUse& use) {
-        const WindowHeader header = header_of(window);
+    bool take(std::span<const std::byte> message, PathUse& use) {
+        const auto [offset, bytes] = window_in(message, part_.exchange);
         const std::size_t size = part_.flow.bytes;
-        if (header.offset > size || header.bytes > size - header.offset) {
+        if (offset > size || bytes.size() > size - offset) {
             throw Error(Problem{"a window lies outside of its flow",
-                                text(header.bytes, " bytes from ", header.offset),
-                                text(size, " bytes"), "This is a bug of Fluvial's"});
+                                text(bytes.size(), " bytes from ", offset), text(size, " bytes"),
+                                "This is a bug of Fluvial's"});
         }
-        if (header.bytes > 0) {
-            std::memcpy(memory_ + header.offset, window.data() + sizeof header, header.bytes);
+        if (!bytes.empty()) {
+            std::memcpy(memory_ + offset, bytes.data(), bytes.size());
             ++use.windows;
-            use.bytes += header.bytes;
+            use.bytes += bytes.size();
         }
-        come_ += header.bytes;
-        return header.bytes > 0;
+        come_ += bytes.size();
+        return !bytes.empty();
     }
 
     FlowPart part_;

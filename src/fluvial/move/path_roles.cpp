@@ -12,14 +12,21 @@
 
 namespace fluvial::move {
 
-WindowHeader header_of(std::span<const std::byte> window) {
+Window window_in(std::span<const std::byte> message, std::uint32_t exchange) {
     WindowHeader header;
-    std::memcpy(&header, window.data(), std::min(window.size(), sizeof header));
-    if (window.size() < sizeof header || header.bytes != window.size() - sizeof header) {
+    std::memcpy(&header, message.data(), std::min(message.size(), sizeof header));
+    const bool complete = message.size() >= sizeof header;
+    if (!complete || header.bytes != static_cast<std::uint32_t>(message.size() - sizeof header)) {
         throw Error(Problem{"a window has another length than its header says",
-                            text(window.size(), " bytes"), "", "This is a bug of Fluvial's"});
+                            text(message.size(), " bytes"), "", "This is a bug of Fluvial's"});
     }
-    return header;
+    if (header.exchange != exchange) {
+        throw Error(Problem{"a window of another exchange has come", text(header.exchange),
+                            text(exchange, ", the number of this one"),
+                            "The MPI library mixes messages up, as some do that cannot cancel a "
+                            "receive: let it use another network, or plan direct flows"});
+    }
+    return {static_cast<std::size_t>(header.offset), message.subspan(sizeof header)};
 }
 
 std::shared_ptr<mpi::ReceiveRing> make_ring(const mpi::Comm& comm, const route::RankFlow& flow,
@@ -73,6 +80,7 @@ class Proxy final : public Role {
           std::function<void(std::span<std::byte>)> at_proxy)
         : number_(part.number),
           path_(path),
+          exchange_(part.exchange),
           at_proxy_(std::move(at_proxy)),
           ring_(make_ring(part.comm, part.flow, tag)),
           queue_(part.comm, next, next_tag, mpi::SendQueue::Complete::Matched) {}
@@ -92,7 +100,7 @@ class Proxy final : public Role {
             if (!window) {
                 break;
             }
-            ended_ = header_of(window->bytes).bytes == 0;
+            ended_ = window_in(window->bytes, exchange_).bytes.empty();
             if (at_proxy_ && !ended_) {
                 at_proxy_(window->bytes.subspan(sizeof(WindowHeader)));
             }
@@ -117,6 +125,7 @@ class Proxy final : public Role {
 
   private:
     std::size_t number_, path_;
+    std::uint32_t exchange_;
     std::function<void(std::span<std::byte>)> at_proxy_;
     std::shared_ptr<mpi::ReceiveRing> ring_;
     mpi::SendQueue queue_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -35,6 +36,7 @@ struct FlowPart {
     const mpi::Comm& comm;
     const route::RankFlow& flow;
     std::size_t number = 0;        ///< of the flow
+    std::uint32_t exchange = 0;    ///< the number that windows of this exchange have
     Controls* controls = nullptr;  ///< null where no flow has windows
     const LookedTime* clock = nullptr;
     double reroute_after_s = 0;

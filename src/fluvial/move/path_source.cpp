@@ -116,7 +116,7 @@ class Source final : public Role {
             buffer = std::make_shared<std::vector<std::byte>>();
         }
         buffer->resize(sizeof(WindowHeader) + length);
-        const WindowHeader header{offset, length};
+        const WindowHeader header(offset, length, part_.exchange);
         std::memcpy(buffer->data(), &header, sizeof header);
         if (length > 0) {
             std::memcpy(buffer->data() + sizeof header, bytes_.data() + offset, length);

@@ -38,7 +38,8 @@ AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
             "the reader job that this rank belongs to is not joining the stream any more");
     }
     try {
-        return {open_reader(control, group, request.rank, request.pid), group};
+        return {open_reader(control, group, request.rank, request.pid), group,
+                control.group(group).next_step};
     } catch (const Error&) {
         if (request.group < 0) {
             close_group(control, group);

@@ -77,19 +77,60 @@ move::Endpoint endpoint_in(const std::string& path, const std::string& said) {
     }
 }
 
-Contact host_of(std::map<std::string, std::string>& fields, const std::string& prefix,
-                const std::string& path) {
+[[noreturn]] void throw_damaged(const std::string& path, const std::string& seen) {
+    constexpr std::size_t most = 60;
+    throw Error(Problem{path + " is damaged", seen.substr(0, most),
+                        "what the writer wrote, which its property contact says",
+                        "Get the original from its owner, whole"});
+}
+
+/// The lines of a contact: each is there once, and there are no others.
+class Fields {
+  public:
+    explicit Fields(const std::string& path) : path_(path) {}
+    void add(const std::string& line) {
+        const auto equals = line.find('=');
+        if (equals == std::string::npos ||
+            !values_.emplace(line.substr(0, equals), line.substr(equals + 1)).second) {
+            add_strange(line);
+        }
+    }
+    void add_strange(const std::string& line) { strange_.push_back(line); }
+    bool has(const std::string& name) const { return values_.count(name) != 0; }
+    std::string take(const std::string& name) {
+        const auto found = values_.extract(name);
+        if (found.empty()) {
+            throw_damaged(path_, "no line '" + name + "='");
+        }
+        return found.mapped();
+    }
+    void check_none_left() const {
+        if (!strange_.empty()) {
+            throw_damaged(path_, "'" + strange_.front() + "'");
+        }
+        if (!values_.empty()) {
+            throw_damaged(path_, "'" + values_.begin()->first + "='");
+        }
+    }
+
+  private:
+    const std::string& path_;
+    std::map<std::string, std::string> values_;
+    std::vector<std::string> strange_;
+};
+
+Contact host_of(Fields& fields, const std::string& prefix, const std::string& path) {
     Contact contact;
-    contact.host = fields[prefix + "host"];
-    contact.boot_id = fields[prefix + "boot_id"];
-    contact.network_namespace = fields[prefix + "network_namespace"];
-    contact.pid = std::atoi(fields[prefix + "pid"].c_str());
-    contact.socket = fields[prefix + "socket"];
-    std::istringstream endpoints(fields[prefix + "addresses"]);
+    contact.host = fields.take(prefix + "host");
+    contact.boot_id = fields.take(prefix + "boot_id");
+    contact.network_namespace = fields.take(prefix + "network_namespace");
+    contact.pid = std::atoi(fields.take(prefix + "pid").c_str());
+    contact.socket = fields.take(prefix + "socket");
+    std::istringstream endpoints(fields.take(prefix + "addresses"));
     for (std::string endpoint; std::getline(endpoints, endpoint, ',');) {
         contact.endpoints.push_back(endpoint_in(path, endpoint));
     }
-    std::istringstream ranks(fields[prefix + "ranks"]);
+    std::istringstream ranks(fields.take(prefix + "ranks"));
     for (std::string rank; std::getline(ranks, rank, ',');) {
         contact.ranks.push_back(std::atoi(rank.c_str()));
     }
@@ -113,7 +154,7 @@ std::string fields_of(const Contact& contact, const std::string& prefix) {
 std::optional<Contact> parse(const std::string& path, const std::string& content) {
     std::istringstream in(content);
     std::string line;
-    std::map<std::string, std::string> fields;
+    Fields fields(path);
     if (!std::getline(in, line)) {
         return std::nullopt;
     }
@@ -122,22 +163,23 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
                             first_line, "Remove it, or install the same version for both jobs"});
     }
     bool complete = false;
-    while (!complete && std::getline(in, line)) {
-        complete = line == "end";
-        const auto equals = line.find('=');
-        if (equals != std::string::npos) {
-            fields[line.substr(0, equals)] = line.substr(equals + 1);
+    while (std::getline(in, line)) {
+        if (line == "end" && !complete) {
+            complete = true;
+        } else if (!line.empty()) {
+            complete ? fields.add_strange("behind the end: " + line) : fields.add(line);
         }
     }
     if (!complete) {
         return std::nullopt;
     }
     Contact contact = host_of(fields, "", path);
-    for (int other = 1; fields.count(prefix_of(other) + "host") != 0; ++other) {
+    for (int other = 1; fields.has(prefix_of(other) + "host"); ++other) {
         contact.others.push_back(host_of(fields, prefix_of(other), path));
     }
     std::size_t bytes = 0;
-    const std::string& key = fields["key"];
+    const std::string key = fields.take("key");
+    fields.check_none_left();
     if (sodium_hex2bin(contact.key.data(), key_bytes, key.data(), key.size(), nullptr, &bytes,
                        nullptr) != 0 ||
         bytes != key_bytes) {

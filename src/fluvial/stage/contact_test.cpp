@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -249,6 +250,37 @@ TEST_CASE("addresses that are none are refused") {
     CHECK_THROWS_WITH_AS(contact_from_text(content.substr(0, addresses) + std::string(1000, 'a') +
                                            content.substr(addresses)),
                          doctest::Contains("the option contact names what"), InvalidArgument);
+}
+
+TEST_CASE("a text that is not all of a contact, or more than one, is refused") {
+    Contact contact = new_contact();
+    contact.others = {new_contact()};
+    contact.ranks = {0};
+    contact.others.front().ranks = {1};
+    const std::string words = format_contact(contact);
+    CHECK(contact_from_text(words).ranks == contact.ranks);
+    const auto changed = [&](const std::string& from, const std::string& to) {
+        std::string other = words;
+        const auto at = other.find(from);
+        REQUIRE(at != std::string::npos);
+        return other.replace(at, from.size(), to);
+    };
+    for (const auto& [text, seen] : std::vector<std::pair<std::string, std::string>>{
+             {changed("\nhost=", "\ngost="), "no line 'host='"},
+             {changed("\nhost1.ranks=1", ""), "no line 'host1.ranks='"},
+             {changed("\nhost1.host=", "\nhost2.host="), "'host1.addresses='"},
+             {changed("\nkey=", "\nmore=1\nkey="), "'more='"},
+             {changed("\nkey=", "\nno sense\nkey="), "'no sense'"},
+             {changed("\npid=", "\npid=1\npid="), "'pid="},
+             {changed("\nkey=", "\nkez="), "no line 'key='"},
+             {words + "x=1\n", "'behind the end: x=1'"},
+             {words + words, "'behind the end: fluvial-contact 2'"}}) {
+        CHECK_THROWS_WITH_AS(
+            contact_from_text(text),
+            doctest::Contains(("the option contact is damaged: got " + seen).c_str()),
+            InvalidArgument);
+    }
+    CHECK(contact_from_text(words + "\n\n").others.size() == 1);
 }
 
 TEST_CASE("a living writer on another host of the same name is not one from before a reboot") {

@@ -55,8 +55,8 @@ class FileWriteStep {
     std::uint64_t index() const;
     /// Keeps a copy of this rank's chunk at `offset` of the dataset with global `shape`. Chunks of
     /// all ranks must be all of a dataset, each element once. Attributes hold for later steps, too,
-    /// until others are given. Local. Throws InvalidArgument (outside of the shape; another dtype
-    /// or shape than before; the step has ended).
+    /// until others are given; empty ones say nothing. Local. Throws InvalidArgument (outside of
+    /// the shape; another dtype or shape than before; the step has ended).
     void put(const std::string& name, const ArrayView& data, const Coordinates& offset,
              const Coordinates& shape, const Attributes& attributes = {});
     /// Memory for this rank's chunk, to be filled before end(). Errors as put.

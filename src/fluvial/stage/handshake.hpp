@@ -45,6 +45,7 @@ void check_request(const AttachRequest& request);
 struct AttachReply {
     std::int32_t cell = -1;
     std::int32_t group = -1;
+    std::uint64_t from = 0;  ///< the first step that the reading job may get
 };
 
 /// What the writer sends back: the control block first, then the arenas by rank (none to writer
@@ -69,7 +70,7 @@ inline constexpr std::size_t proof_bytes = 32;
 using Nonce = std::array<unsigned char, nonce_bytes>;
 using Proof = std::array<unsigned char, proof_bytes>;
 
-inline constexpr std::uint32_t handshake_protocol = 0x464c5533;  // "FLU3"
+inline constexpr std::uint32_t handshake_protocol = 0x464c5534;  // "FLU4"
 
 /// The first byte of each message of the writer.
 enum class Verdict : std::uint8_t { Error, Good, GoOn, ComeAgain };

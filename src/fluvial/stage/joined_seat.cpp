@@ -107,7 +107,12 @@ JoinedSeat::JoinedSeat(std::vector<Part> parts)
     : parts_(std::move(parts)),
       waiting_(parts_.size()),
       ended_(parts_.size()),
-      shares_out_(parts_.front().seat->shares_out()) {}
+      passed_over_(parts_.size()),
+      shares_out_(parts_.front().seat->shares_out()) {
+    for (const Part& part : parts_) {
+        from_ = std::max(from_, part.from);
+    }
+}
 
 void JoinedSeat::wait_for_others() {
     for (const Part& part : parts_) {
@@ -165,7 +170,9 @@ std::optional<OpenedStep> JoinedSeat::next_given(HandleLock::Call& call, const D
             return join();
         }
         check_time(deadline);
-        pass_over();
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            pass_over(i);
+        }
     }
     for (std::size_t i = 1; i < parts_.size(); ++i) {  // these have no further step for this job
         next_on(i, call, deadline);
@@ -188,12 +195,12 @@ void JoinedSeat::check_time(const Deadline& deadline) const {
                            seen, "", "Raise step_timeout, or call again"});
 }
 
-void JoinedSeat::pass_over() {
-    for (auto& step : waiting_) {
-        if (step) {
-            step->access->finish();
-            step.reset();
-        }
+/// What is there of a step of which another host's part is missing.
+void JoinedSeat::pass_over(std::size_t part) {
+    if (auto& step = waiting_[part]) {
+        step->access->finish();
+        passed_over_[part] += step->index >= from_ ? 1 : 0;
+        step.reset();
     }
 }
 
@@ -210,10 +217,9 @@ std::optional<OpenedStep> JoinedSeat::next_of_all(HandleLock::Call& call,
         }
         const bool some_ended = std::find(ended_.begin(), ended_.end(), true) != ended_.end();
         bool complete = !some_ended;
-        for (auto& step : waiting_) {
-            if (step && (some_ended || step->index < newest)) {
-                step->access->finish();
-                step.reset();
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            if (waiting_[i] && (some_ended || waiting_[i]->index < newest)) {
+                pass_over(i);
                 complete = false;
             }
         }
@@ -265,11 +271,13 @@ Attributes JoinedSeat::attributes() {
     return all;
 }
 
+/// On each host, what it has discarded itself and what was passed over there make all steps that
+/// are lost, once it has come as far as the others.
 SeatStats JoinedSeat::stats(std::uint64_t next_index) const {
     SeatStats all{};
-    for (const Part& part : parts_) {
-        const SeatStats one = part.seat->stats(next_index);
-        all.steps_discarded = std::max(all.steps_discarded, one.steps_discarded);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const SeatStats one = parts_[i].seat->stats(next_index);
+        all.steps_discarded = std::max(all.steps_discarded, one.steps_discarded + passed_over_[i]);
         all.queue_depth = std::max(all.queue_depth, one.queue_depth);
         all.lag_steps = std::max(all.lag_steps, one.lag_steps);
     }

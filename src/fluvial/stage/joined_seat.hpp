@@ -17,6 +17,7 @@ class JoinedSeat final : public Seat {
     struct Part {
         std::shared_ptr<Seat> seat;
         std::vector<int> ranks;  ///< of the writer, that are on that host
+        std::uint64_t from = 0;  ///< the first step that this reader may get there
     };
     explicit JoinedSeat(std::vector<Part> parts);
 
@@ -52,12 +53,14 @@ class JoinedSeat final : public Seat {
                                       const Deadline& deadline,
                                       std::optional<std::uint64_t> given = std::nullopt);
     void check_time(const Deadline& deadline) const;
-    void pass_over();
+    void pass_over(std::size_t part);
     OpenedStep join();
 
     std::vector<Part> parts_;
     std::vector<std::optional<OpenedStep>> waiting_;  ///< by part: taken, and not handed out
     std::vector<bool> ended_;                         ///< by part
+    std::vector<std::uint64_t> passed_over_;          ///< by part: steps that not all hosts have
+    std::uint64_t from_ = 0;                          ///< the first step that all hosts may give
     bool shares_out_;                                 ///< the first part says which step is next
     std::uint64_t steps_taken_ = 0;
 };

@@ -53,7 +53,11 @@ struct Host final : Seat {
     void wait_for_others() override {}
     bool shares_out() const override { return false; }
     Attributes attributes() override { return {}; }
-    SeatStats stats(std::uint64_t) const override { return {}; }
+    SeatStats stats(std::uint64_t) const override {
+        SeatStats stats{};
+        stats.steps_discarded = discarded;
+        return stats;
+    }
     StreamStatus status() override { return {}; }
     bool disk_was_full() const override { return false; }
     std::string host() const override { return "node17"; }
@@ -63,6 +67,7 @@ struct Host final : Seat {
 
     std::deque<std::uint64_t> steps;
     std::uint64_t last = 0;
+    std::uint64_t discarded = 0;
     bool chased = false;  ///< as one that looks on: there is always a newer step
     bool stalled = false;
     int calls = 0;
@@ -70,6 +75,7 @@ struct Host final : Seat {
 };
 
 struct TwoHosts {
+    explicit TwoHosts(std::uint64_t from = 0) : joined{{{first, {0}}, {second, {1}, from}}} {}
     std::optional<OpenedStep> next(double step_timeout_s) {
         HandleLock::Call call(handle, "a test");
         return joined.next(call, Deadline(step_timeout_s));
@@ -77,7 +83,7 @@ struct TwoHosts {
     HandleLock handle;
     std::shared_ptr<Host> first = std::make_shared<Host>();
     std::shared_ptr<Host> second = std::make_shared<Host>();
-    JoinedSeat joined{{{first, {0}}, {second, {1}}}};
+    JoinedSeat joined;
 };
 
 }  // namespace
@@ -113,4 +119,24 @@ TEST_CASE("all hosts have one time, also where each is always ahead of the other
     for (const auto& host : {hosts.first, hosts.second}) {
         CHECK(host->latest_ns - host->earliest_ns < 100'000'000);
     }
+}
+
+TEST_CASE("a step that one host has discarded is lost, whichever that is") {
+    TwoHosts hosts;
+    hosts.first->steps = {2, 4, 5, 6};   // without 0, 1 and 3
+    hosts.second->steps = {0, 2, 3, 6};  // without 1, 4 and 5
+    hosts.first->discarded = hosts.second->discarded = 3;
+    CHECK(hosts.next(20)->index == 2);
+    CHECK(hosts.next(20)->index == 6);
+    CHECK(hosts.joined.stats(7).steps_discarded == 5);
+    CHECK(hosts.joined.stats(7).steps_taken == 2);
+}
+
+TEST_CASE("what one host had before the reader came to the other was not discarded") {
+    TwoHosts hosts(2);
+    hosts.first->steps = {0, 1, 3};
+    hosts.second->steps = {2, 3};
+    hosts.first->discarded = 1;
+    CHECK(hosts.next(20)->index == 3);
+    CHECK(hosts.joined.stats(4).steps_discarded == 1);
 }

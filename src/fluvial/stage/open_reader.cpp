@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/contact.hpp"
+#include "fluvial/stage/found_writer.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/joined_seat.hpp"
 #include "fluvial/stage/local_seat.hpp"
@@ -22,86 +24,6 @@
 
 namespace fluvial::stage {
 namespace {
-
-/// What a reader finds under the name of a stream: a living writer, or steps that one has retained.
-struct Found {
-    std::optional<Contact> contact;
-    std::optional<StepLog> retained;
-    bool any() const { return contact || retained; }
-};
-
-Found look_for(const std::string& path, const std::string& name, const ReaderOptions& options) {
-    Found found;
-    if (!options.contact.empty()) {
-        found.contact = contact_from_text(options.contact);
-        return found;
-    }
-    try {
-        found.contact = read_contact(path);
-    } catch (const StaleContact&) {
-        found.retained = open_retained(name, options);
-        if (!found.retained && !is_retained(name, options)) {
-            throw;
-        }
-    }
-    if (!found.any()) {
-        found.retained = open_retained(name, options);
-    }
-    return found;
-}
-
-/// For a contact file, of which the file system does not tell: looks 200 times a second.
-class ContactWait final : public progress::Waiting {
-  public:
-    ContactWait(const std::string& path, const std::string& name, const ReaderOptions& options,
-                Found& found, const Deadline& deadline)
-        : path_(path), name_(name), options_(options), found_(found), deadline_(deadline) {}
-    Seen look() override {
-        if (now_ns() - looked_ns_ < every_ns) {
-            return Seen::Nothing;
-        }
-        looked_ns_ = now_ns();
-        found_ = look_for(path_, name_, options_);
-        return found_.any() || deadline_.passed() ? Seen::End : Seen::Nothing;
-    }
-    void rest(progress::BackOff& back_off, bool serving) override {
-        sleep_ns(serving ? brief_ns : every_ns);
-        back_off.slept();
-    }
-
-  private:
-    static constexpr long every_ns = 5'000'000;
-    static constexpr long brief_ns = 100'000;
-    const std::string& path_;
-    const std::string& name_;
-    const ReaderOptions& options_;
-    Found& found_;
-    const Deadline& deadline_;
-    std::int64_t looked_ns_ = 0;
-};
-
-/// The writer may be about to start.
-Found wait_for_writer(const std::string& path, const std::string& name,
-                      const ReaderOptions& options, const Deadline& deadline) {
-    Found found;
-    ContactWait waiting(path, name, options, found, deadline);
-    progress::BackOff back_off;
-    progress::wait(waiting, back_off);
-    if (const std::string other = found.any() ? "" : steps_of_another_host(name, options);
-        !other.empty()) {
-        throw Error(
-            Problem{text("steps of the first host of the writer of '", name, "' are missing"),
-                    "those of another host, in " + other, folder_of_steps(name, options),
-                    "Copy it from that host, into the folder of the option retained"});
-    }
-    if (!found.any()) {
-        throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
-                                    options.rendezvous_timeout_s, " s"),
-                               "no contact file " + path, "",
-                               "Start the writer, or give both jobs the same directory"});
-    }
-    return found;
-}
 
 /// Which writer let rank 0 in, and to which places. The other ranks attach to the same.
 struct Lead {
@@ -192,7 +114,8 @@ class Attaching {
     }
 
     /// With the writer's ranks on one host.
-    JoinedSeat::Part take_seat_on(const Contact& contact, std::size_t host, int known) {
+    JoinedSeat::Part take_seat_on(const Contact& contact, std::size_t host, int known,
+                                  const std::function<bool()>& again) {
         const Begin begin = begin_on(host);
         const AttachRequest request{
             .role = Role::ReaderRank,
@@ -204,29 +127,59 @@ class Attaching {
             .from = begin.step,
         };
         check_reachable(contact);
-        const Deadline deadline(std::clamp(options_.rendezvous_timeout_s, 2.5, attach_timeout_s));
         if (shares_memory(contact, options_)) {
-            Attachment attached = attach(contact, request, std::nullopt, deadline);
+            Attachment attached = attach(contact, request, std::nullopt, time_to_attach());
+            const std::uint64_t from = attached.reply.from;
             lead.groups.push_back(attached.reply.group);
             auto seat = local_seat(name_, std::move(attached), options_);
             if (resumes()) {
                 keep_position(*seat, name_, options_, static_cast<int>(host), own_,
                               claims_.empty() ? PositionClaim() : std::move(claims_.at(host)));
             }
-            return {std::move(seat), contact.ranks};
+            return {std::move(seat), contact.ranks, from};
         }
-        auto seat = make_shared_where_made<RemoteSeat>(name_, contact, request, options_, deadline);
+        auto seat = take_seat_elsewhere(contact, request, again);
         lead.groups.push_back(seat->group());
-        return {std::move(seat), contact.ranks};
+        const std::uint64_t from = seat->from();
+        return {std::move(seat), contact.ranks, from};
+    }
+
+    Deadline time_to_attach() const {
+        return Deadline(std::clamp(options_.rendezvous_timeout_s, 2.5, attach_timeout_s));
+    }
+
+    /// On another host, which is asked again where the network has lost what was said: an outage
+    /// may be short. A place that it gave in vain is free when it learns that the connection ended.
+    std::shared_ptr<RemoteSeat> take_seat_elsewhere(const Contact& contact,
+                                                    const AttachRequest& request,
+                                                    const std::function<bool()>& again) const {
+        constexpr int mute_max = 3;  // times in a row: it is the process, and not the network
+        int mute = 0;
+        while (true) {
+            try {
+                return make_shared_where_made<RemoteSeat>(name_, contact, request, options_,
+                                                          time_to_attach());
+            } catch (const MayPass& passing) {
+                mute = passing.connected ? mute + 1 : 0;
+                if (mute == mute_max || !again()) {
+                    throw;
+                }
+            }
+            wait_for_room();
+        }
     }
 
     /// With all hosts of the writer, in the groups of `lead`, which it completes.
-    std::shared_ptr<Seat> take_seats(const Contact& contact) {
+    std::shared_ptr<Seat> take_seats(const Contact& contact, const Deadline& rendezvous) {
         const std::vector<int> known = std::exchange(lead.groups, {});
+        const auto again = [&] {
+            return !rendezvous.passed() && (own_.rank != 0 || is_there(contact));
+        };
         std::vector<JoinedSeat::Part> parts;
         for (const Contact* const host : hosts_of(contact)) {
             const std::size_t number = parts.size();
-            parts.push_back(take_seat_on(*host, number, known.empty() ? -1 : known.at(number)));
+            const int group = known.empty() ? -1 : known.at(number);
+            parts.push_back(take_seat_on(*host, number, group, again));
         }
         return parts.size() == 1 ? parts.front().seat
                                  : std::make_shared<JoinedSeat>(std::move(parts));
@@ -262,13 +215,17 @@ class Attaching {
             }
             const Contact& contact = *found.contact;
             try {
-                auto seat = take_seats(contact);
+                auto seat = take_seats(contact, deadline);
                 lead.writer = contact;
                 return seat;
             } catch (const StaleContact&) {
                 if (options_.contact.empty() && open_retained(name_, options_)) {
                     gone_ = contact.socket;
                 } else if (is_there(contact) && !may_end_soon(deadline)) {
+                    throw;
+                }
+            } catch (const OutOfReach&) {
+                if (is_there(contact)) {
                     throw;
                 }
             } catch (const PeerStalled&) {
@@ -293,7 +250,7 @@ class Attaching {
                                    "Open the stream again"});
         }
         try {
-            return take_seats(writer);
+            return take_seats(writer, Deadline(options_.rendezvous_timeout_s));
         } catch (const StaleContact&) {
             throw_ended();
         } catch (const PeerStalled&) {

@@ -26,9 +26,10 @@
 namespace fluvial::stage {
 
 struct ReaderStats {
-    std::string transport;          ///< how data comes from the writer: "shared memory", "tcp"
-    std::uint64_t steps_read;       ///< begun by this rank
-    std::uint64_t steps_discarded;  ///< by the writer's policy, while this reader was attached
+    std::string transport;     ///< how data comes from the writer: "shared memory", "tcp"
+    std::uint64_t steps_read;  ///< begun by this rank
+    /// By the writer's policy, while this reader was attached; on any of the writer's hosts.
+    std::uint64_t steps_discarded;
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
     std::uint64_t bytes_received;  ///< over a network

@@ -38,6 +38,17 @@ void hear_out(move::SecureConnection& connection, const Deadline& deadline) {
     came_in_time(closed, deadline);
 }
 
+/// A connection that fell silent may have ended on the other side before this one was let in.
+Bytes ask_for_place(move::SecureConnection& connection, const AttachMessage& wanted,
+                    const Deadline& deadline) {
+    try {
+        connection.post(encode(wanted));
+        return first_answer(connection, deadline);
+    } catch (const PeerLost& lost) {
+        throw CutOff(lost.what());
+    }
+}
+
 }  // namespace
 
 RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
@@ -59,7 +70,7 @@ RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
     transport_ = stream_.encrypt ? "tcp, encrypted" : "tcp";
     if (half) {
         try {
-            data_ = {connect_half(std::move(half), deadline), interface_};
+            data_ = connect_to_data(deadline, std::move(half));
         } catch (...) {
             leave();
             throw;
@@ -71,9 +82,10 @@ RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
 
 void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) {
     const bool may_go_on = contact_.endpoints.size() > 1;
-    connection_->post(encode(AttachMessage{request, options_.stall_timeout_s, name_, hostname(),
-                                           may_go_on, options_.resume}));
-    const Bytes answer = first_answer(*connection_, deadline);
+    const Bytes answer = ask_for_place(
+        *connection_,
+        {request, options_.stall_timeout_s, name_, hostname(), may_go_on, options_.resume},
+        deadline);
     ByteReader in(answer);
     const auto kind = in.get<FromWriter>();
     if (kind == FromWriter::Failed) {

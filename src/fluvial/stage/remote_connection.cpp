@@ -18,6 +18,7 @@ constexpr double endpoint_timeout_s = 3;
 constexpr double again_s = 0.02;
 
 constexpr const char* no_answer = "the writer's host did not answer";
+constexpr const char* no_answer_there = "no answer";  // as TcpSocket::connect has it, too
 
 /// No connection came about, as opposed to one that has ended.
 class Unreachable : public PeerLost {
@@ -98,6 +99,8 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
     std::string tried;
     bool refused = !contact.endpoints.empty();  // by each: no process listens any more
     bool ended = false;                         // a connection that the writer had taken
+    bool lost = false;                          // what was sent there, as far as is known
+    bool mute = false;                          // its process, though there is a connection
     for (const move::Endpoint& endpoint : move::nearest_first(contact.endpoints)) {
         std::string why;
         try {
@@ -105,11 +108,13 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
             return connect_to(contact, stall_timeout_s, endpoint, Deadline(endpoint_timeout_s));
         } catch (const Unreachable& error) {
             why = error.what();
+            lost = lost || why == no_answer_there || why == std::strerror(EHOSTUNREACH);
         } catch (const PeerLost& error) {
             why = error.what();
             ended = true;
         } catch (const TimedOut&) {
-            why = "no answer";
+            why = no_answer_there;
+            mute = true;
         }
         refused = refused && why == std::strerror(ECONNREFUSED);
         tried += text(tried.empty() ? "" : ", ", text_of(endpoint), ": ", why);
@@ -120,14 +125,20 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
                                    who, "The writer has ended; start it again"});
     }
     if (ended) {
-        throw PeerLost(Problem{"the writer ended a connection before this reader was let in", tried,
-                               text("that ", who, " lives on"),
-                               "It has ended, or is ending: look at its job"});
+        throw CutOff(Problem{"the writer ended a connection before this reader was let in", tried,
+                             text("that ", who, " lives on"),
+                             "It has ended, or is ending: look at its job"});
     }
-    throw Error(
-        Problem{"the writer cannot be reached", tried, text("one of the addresses of ", who),
-                "Give both hosts, or containers (--network=host), a network in common, and let its "
-                "connections through: see the options network and ports"});
+    const Problem problem{
+        "the writer cannot be reached", tried, text("one of the addresses of ", who),
+        "Give both hosts, or containers (--network=host), a network in common, and let its "
+        "connections through: see the options network and ports"};
+    if (lost || mute) {
+        OutOfReach error(problem);
+        error.connected = !lost;
+        throw error;
+    }
+    throw Error(problem);
 }
 
 }  // namespace fluvial::stage

@@ -103,13 +103,14 @@ bool RemoteSeat::asks_anyway(std::uint64_t step, std::uint64_t bytes_read) const
            (claims_ && claims_->overlapped(step));
 }
 
-RemoteSeat::DataSource RemoteSeat::connect_to_data() {
-    const Deadline deadline(data_timeout_s);
+RemoteSeat::DataSource RemoteSeat::connect_to_data(const Deadline& deadline,
+                                                   std::unique_ptr<move::FabricHalf> half) {
     for (int lost = 0;;) {
         hear_whether_alive();
         try {
             if (transport_of(options_).libfabric) {
-                return {connect_half(open_half(), deadline), reach_now().interface};
+                auto own = half ? std::move(half) : open_half();
+                return {connect_half(std::move(own), deadline), reach_now().interface};
             }
             return connect_tcp(Deadline(std::min(data_timeout_s, options_.stall_timeout_s)));
         } catch (const TimedOut&) {  // there may be another way by now
@@ -134,7 +135,7 @@ RemoteSeat::DataSource RemoteSeat::data(unsigned& way) {
     }
     if (!data_.reader || !data_.reader->usable() || data_way_ != way) {
         data_ = {};
-        data_ = connect_to_data();
+        data_ = connect_to_data(Deadline(data_timeout_s));
         data_way_ = way;
     }
     return data_;

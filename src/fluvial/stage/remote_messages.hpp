@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/error.hpp"
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/parts_along.hpp"
@@ -91,9 +92,25 @@ inline constexpr std::uint32_t region_on_disk = 0xffffffff;
 /// How long the network may keep back what was sent before a peer counts as gone: that it gives no
 /// heartbeat for `stall_timeout_s` is noticed before.
 double patience_s(double stall_timeout_s);
+/// What ended an attempt may be a short outage of the network, before the writer's host has said
+/// anything: the same is worth another attempt.
+struct MayPass {
+    bool connected = false;  ///< the kernel there has answered, and the process has not
+};
+/// No answer came from any of the writer's addresses.
+class OutOfReach : public Error, public MayPass {
+  public:
+    using Error::Error;
+};
+/// A connection ended before this process was let in.
+class CutOff : public PeerLost, public MayPass {
+  public:
+    using PeerLost::PeerLost;
+};
+
 /// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key.
 /// Waits. Throws StaleContact when no process listens at any of them, Error when they cannot be
-/// reached, Refused.
+/// reached (OutOfReach, where they may be later), CutOff, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   move::Endpoint& found);
 /// The same of one endpoint. A connection that ends before the key is proven may have had to make

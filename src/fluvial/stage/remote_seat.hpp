@@ -39,8 +39,8 @@ class RemoteStep;
 class RemoteSeat final : public Seat, public std::enable_shared_from_this<RemoteSeat> {
   public:
     /// Connects to one of the contact's endpoints, proves that it knows the key, and attaches.
-    /// Waits. Throws StaleContact when no process answers at any of them, Refused, PeerLost,
-    /// TimedOut, or what the writer's host answers.
+    /// Waits. Throws StaleContact when no process answers at any of them, OutOfReach, CutOff,
+    /// Refused, PeerLost, TimedOut, or what the writer's host answers.
     RemoteSeat(const std::string& name, const Contact& contact, const AttachRequest& request,
                const ReaderOptions& options, const Deadline& deadline);
     ~RemoteSeat() override;
@@ -48,6 +48,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     RemoteSeat& operator=(const RemoteSeat&) = delete;
 
     int group() const { return stream_.reply.group; }
+    /// The first step that may come.
+    std::uint64_t from() const { return stream_.reply.from; }
 
     void wait_for_others() override;
     void next_follows() override { next_follows_ = true; }
@@ -123,7 +125,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
         std::string interface;  ///< that it uses; empty: several, which it counts
     };
     DataSource data(unsigned& way);
-    DataSource connect_to_data();
+    /// By libfabric with this `half` of the way, where there is one already.
+    DataSource connect_to_data(const Deadline& deadline,
+                               std::unique_ptr<move::FabricHalf> half = nullptr);
     DataSource connect_tcp(const Deadline& deadline);
     move::Rail::Way way_of(const move::Reach& reach, std::uint8_t number) const;
     move::SecureConnection connect_data(const std::string& provider, const Deadline& deadline);

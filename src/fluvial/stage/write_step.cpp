@@ -251,12 +251,17 @@ void WriteStep::put(std::span<const NamedArray> arrays, const std::optional<Coor
 
 MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
                                  const Coordinates& shape, const Attributes& attributes) {
+    return span(name, dtype, region, shape, attributes.empty() ? nullptr : &attributes);
+}
+
+MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
+                                 const Coordinates& shape, const Attributes* attributes) {
     HandleLock::Call call(state_->writer->handle, put_failed);
     const PutUnderWay put(state_->puts);
     MutableArrayView view{nullptr, dtype, region.extent,
                           contiguous_strides(region.extent, size_of(dtype))};
     const ArrayView chunk = view;
-    const NamedArray array{name, &chunk, attributes.empty() ? nullptr : &attributes};
+    const NamedArray array{name, &chunk, attributes};
     State::Place place{};
     const bool placed = state_->place(call, {&array, 1}, {&region.offset, &shape}, {&place, 1});
     const auto bytes = static_cast<std::size_t>(bytes_of(array));

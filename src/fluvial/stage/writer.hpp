@@ -73,8 +73,9 @@ class WriteStep {
 
     /// Copies this rank's chunk at `offset` of the dataset with global `shape` into the staging
     /// area: one copy, from any strides. Blocks while the byte limit is reached and the policy says
-    /// so. Local. Throws InvalidArgument (outside the shape; other dtype or shape than on another
-    /// rank; larger than the limit), TimedOut, SystemError (no memory).
+    /// so. Empty attributes say nothing: those of earlier steps stay. Local. Throws InvalidArgument
+    /// (outside the shape; other dtype or shape than on another rank; larger than the limit),
+    /// TimedOut, SystemError (no memory).
     void put(const std::string& name, const ArrayView& data, const Coordinates& offset,
              const Coordinates& shape, const Attributes& attributes = {});
 
@@ -85,9 +86,12 @@ class WriteStep {
              const std::optional<Coordinates>& shape = {});
 
     /// Memory of the staging area for this rank's chunk, to be filled before end(): no copy at all.
-    /// Errors as put.
+    /// Attributes and errors as put.
     MutableArrayView span(const std::string& name, DType dtype, const Region& region,
                           const Coordinates& shape, const Attributes& attributes = {});
+    /// The same with attributes as a NamedArray has them: an empty map takes all away.
+    MutableArrayView span(const std::string& name, DType dtype, const Region& region,
+                          const Coordinates& shape, const Attributes* attributes);
     /// Keeps the memory of spans mapped, for bindings whose users may hold on to them beyond end().
     /// Writing to one then is a mistake, but not a crash.
     std::shared_ptr<const void> keep_spans() const;

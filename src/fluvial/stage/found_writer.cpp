@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/found_writer.hpp"
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/progress/engine.hpp"
+#include "fluvial/stage/retained_steps.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// For a contact file, of which the file system does not tell: looks 200 times a second.
+class ContactWait final : public progress::Waiting {
+  public:
+    ContactWait(const std::string& path, const std::string& name, const ReaderOptions& options,
+                Found& found, const Deadline& deadline)
+        : path_(path), name_(name), options_(options), found_(found), deadline_(deadline) {}
+    Seen look() override {
+        if (now_ns() - looked_ns_ < every_ns) {
+            return Seen::Nothing;
+        }
+        looked_ns_ = now_ns();
+        found_ = look_for(path_, name_, options_);
+        return found_.any() || deadline_.passed() ? Seen::End : Seen::Nothing;
+    }
+    void rest(progress::BackOff& back_off, bool serving) override {
+        sleep_ns(serving ? brief_ns : every_ns);
+        back_off.slept();
+    }
+
+  private:
+    static constexpr long every_ns = 5'000'000;
+    static constexpr long brief_ns = 100'000;
+    const std::string& path_;
+    const std::string& name_;
+    const ReaderOptions& options_;
+    Found& found_;
+    const Deadline& deadline_;
+    std::int64_t looked_ns_ = 0;
+};
+
+}  // namespace
+
+Found look_for(const std::string& path, const std::string& name, const ReaderOptions& options) {
+    Found found;
+    if (!options.contact.empty()) {
+        found.contact = contact_from_text(options.contact);
+        return found;
+    }
+    try {
+        found.contact = read_contact(path);
+    } catch (const StaleContact&) {
+        found.retained = open_retained(name, options);
+        if (!found.retained && !is_retained(name, options)) {
+            throw;
+        }
+    }
+    if (!found.any()) {
+        found.retained = open_retained(name, options);
+    }
+    return found;
+}
+
+Found wait_for_writer(const std::string& path, const std::string& name,
+                      const ReaderOptions& options, const Deadline& deadline) {
+    Found found;
+    ContactWait waiting(path, name, options, found, deadline);
+    progress::BackOff back_off;
+    progress::wait(waiting, back_off);
+    if (const std::string other = found.any() ? "" : steps_of_another_host(name, options);
+        !other.empty()) {
+        throw Error(
+            Problem{text("steps of the first host of the writer of '", name, "' are missing"),
+                    "those of another host, in " + other, folder_of_steps(name, options),
+                    "Copy it from that host, into the folder of the option retained"});
+    }
+    if (!found.any()) {
+        throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
+                                    options.rendezvous_timeout_s, " s"),
+                               "no contact file " + path, "",
+                               "Start the writer, or give both jobs the same directory"});
+    }
+    return found;
+}
+
+}  // namespace fluvial::stage
