@@ -141,7 +141,8 @@ void Pool::wake() {
 bool Pool::cancel(const FuturePtr& future, bool running) {
     check_process();
     const std::lock_guard lock(state_->mutex);
-    return !state_->turning && !state_->closed && state_->server->cancel(future, running);
+    return state_->server && future && !state_->turning && !state_->closed &&
+           state_->server->cancel(future, running);
 }
 
 Timeline Pool::timeline() const {
@@ -221,7 +222,8 @@ bool Future::cancel(bool running) const {
     static_cast<void>(held());
     pool_->check_process();
     const std::lock_guard lock(pool_->mutex);
-    return !pool_->turning && !pool_->closed && pool_->server->cancel(state_, running);
+    return pool_->server && !pool_->turning && !pool_->closed &&
+           pool_->server->cancel(state_, running);
 }
 
 }  // namespace fluvial::flow

@@ -96,6 +96,8 @@ TEST_CASE("a future of no task is refused, also as an input") {
         refused(call, "this future is of no task");
     }
     Pool pool = open();
+    CHECK_FALSE(pool.cancel(nullptr));
+    CHECK_FALSE(pool.known({}).cancel());  // also where no task is submitted
     if (pool.leads()) {
         const Bytes bytes = bytes_of<std::int64_t>(1);
         Future moved = pool.submit("add up", {bytes});
