@@ -46,11 +46,12 @@ try:
 except KeyboardInterrupt:
     pathlib.Path(f"interrupted-{comm.rank}").touch()
 """
-# Does not end for less than SIGKILL, nor does what it starts, in a session of its own.
+# Does not end for less than SIGKILL, nor does what it starts, in a session of its own. Each rank
+# says when it has come so far.
 STUBBORN = """#!/bin/sh
 trap '' INT TERM HUP
 setsid sleep 600 &
-touch $1
+touch $1-${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-0}}
 while :; do sleep 0.1; done
 """
 
@@ -200,7 +201,7 @@ def test_a_stop_reaches_every_rank_and_ends_all(run, number):
 
 def test_a_second_stop_does_not_wait(run):
     process = run.start("-n", 2, "./stubborn", "up")
-    wait_for(run, "up")
+    wait_for(run, "up-0", "up-1")
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     assert process.poll() is None
@@ -210,7 +211,7 @@ def test_a_second_stop_does_not_wait(run):
 
 def test_what_does_not_stop_is_killed(run):
     process = run.start("./stubborn", "up")
-    wait_for(run, "up")
+    wait_for(run, "up-0")
     process.send_signal(signal.SIGTERM)
     assert run.finish(process).code == 143
 
@@ -240,7 +241,7 @@ def guards_of(run):
 
 def test_a_rank_that_somebody_kills(run):
     process = run.start("-n", 2, "wait.py", "up", "+", "./stubborn", "also")
-    wait_for(run, "up-0", "up-1", "also")
+    wait_for(run, "up-0", "up-1", "also-0")
     os.kill(run.one_of("python_program.py wait.py", without="rank_guard"), signal.SIGKILL)
     found = run.finish(process)
     assert found.code == 137
@@ -250,7 +251,7 @@ def test_a_rank_that_somebody_kills(run):
 @pytest.mark.parametrize("who", ["supervisor.py", "mpiexec", "rank_guard.py"])
 def test_a_process_between_that_somebody_kills(run, who):
     process = run.start("-n", 2, "./stubborn", "up", "+", "-n", 1, "wait.py", "other")
-    wait_for(run, "up", "other-0")
+    wait_for(run, "up-0", "up-1", "other-0")
     lines = {p: line for p, line in run.processes().items() if "stubborn" in line}
     first = {
         "supervisor.py": lambda line: "-S" in line and "supervisor.py" in line,
@@ -278,7 +279,7 @@ def test_a_reader_of_the_output_that_goes_away(run):
 
 def test_nothing_outlives_the_command(run):
     process = run.start("-n", 2, "./stubborn", "up", "+", "wait.py", "other")
-    wait_for(run, "up", "other-0")
+    wait_for(run, "up-0", "up-1", "other-0")
     process.kill()
     process.wait()
     run.wait_until_all_are_gone()

@@ -63,7 +63,7 @@ class Frame(NamedTuple):
             names = by_kind(list(operators.values()))
             results = {new: results[old] for new, old in zip(names, operators, strict=True)}
             operators = names
-        several = isinstance(specs, Mapping) or len(operators) > 1
+        several = isinstance(specs, Mapping) or len(operators) != 1
         self.check(operators, several)
         found = {name: to_labelled(op, results[name], self) for name, op in operators.items()}
         if not several:

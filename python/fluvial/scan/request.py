@@ -135,7 +135,7 @@ def describe(
         "record_axis": None if view.record is None else view.dims.index(view.record),
     }
     frame = _frame(files, view, names[0], reduced, name, operators)
-    frame.check(operators, isinstance(op, Mapping) or len(operators) > 1)
+    frame.check(operators, isinstance(op, Mapping) or len(operators) != 1)
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)
 
 
