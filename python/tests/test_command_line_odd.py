@@ -142,6 +142,13 @@ def test_ends_of_an_interval_of_two_kinds_are_refused(call, written):
         assert code == 2 and "ends in text: got 'abc'; allowed: numbers" in err
 
 
+def test_a_stream_is_not_reduced_by_the_command(call):
+    for words in (["reduce", "melt", "v/x"], ["info", "melt", "frozen"]):
+        code, _, err = call(*words)
+        assert code == 2
+        assert "no file, and streams are not" in err and "got 'melt'; allowed: files" in err
+
+
 def test_years_select_of_times(call, written):
     times = np.array(["1999-12-31", "2000-01-01", "2000-12-31", "2001-06-01"], "M8[ns]")
     path = written(t=("time", [1.0, 2.0, 4.0, 8.0]), time=("time", times))

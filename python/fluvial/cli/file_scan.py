@@ -20,6 +20,7 @@ from ..base.messages import shown
 from ..base.whole_file import check_replaceable, whole_file
 from ..compute.registry import Reduced, Resolved
 from ..mpi.communicator import Communicator
+from ..opening import names_files
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
@@ -101,9 +102,17 @@ def _check_target(out: str, sources: list[str]) -> None:
 
 
 def _check_one_name_each(paths: list[str]) -> None:
-    """Refuse names that stand for a file of each iteration."""
+    """Refuse names of streams, and those that stand for a file of each iteration."""
     for path in paths:
-        if has_number(path) and not os.path.exists(path):
+        if os.path.exists(path):
+            continue
+        if not names_files(path):
+            raise InvalidArgument(
+                f"this is no file, and streams are not taken together or reduced by the command: "
+                f"got {shown(path)}; allowed: files. Capture it by `fluvial pipe`, or reduce its "
+                "steps in Python"
+            )
+        if has_number(path):
             raise InvalidArgument(
                 f"numbered series are not reduced as one file: got {shown(path)}; allowed: files, "
                 f"or a pattern in quotes. Name the files, as in {shown(shell_pattern(path))}"
