@@ -36,14 +36,15 @@ ControlBlock control_of(const Writer& writer) {
 
 /// A writer and a reader of it, and somebody who can stop inside.
 struct Streamed {
-    Streamed()
+    explicit Streamed(bool retained = false)
         : directory(std::filesystem::temp_directory_path() /
                     text("fluvial_stopped_inside_", ::getpid())) {
         std::filesystem::create_directory(directory);
-        writer.emplace(
-            "stopped", mpi::Comm(),
-            WriterOptions{
-                .readers = 0, .directory = directory, .stall_timeout_s = stall_timeout_s});
+        writer.emplace("stopped", mpi::Comm(),
+                       WriterOptions{.retain = retained ? directory.string() : std::string(),
+                                     .readers = 0,
+                                     .directory = directory,
+                                     .stall_timeout_s = stall_timeout_s});
         reader.emplace("stopped", mpi::Comm(),
                        ReaderOptions{.directory = directory, .stall_timeout_s = stall_timeout_s});
         control.emplace(control_of(*writer));
@@ -76,10 +77,21 @@ void put(WriteStep& step, double value) {
              {0}, {4});
 }
 
+void check_values(const ReadStep& step, double value) {
+    const Data found = step.dataset("x").read();
+    const auto* const numbers = reinterpret_cast<const double*>(found.view.data);
+    CHECK(std::vector<double>(numbers, numbers + 4) == std::vector<double>(4, value));
+}
+
 }  // namespace
 
 TEST_CASE("a step that cannot end because a process is stopped inside is ended again") {
-    Streamed stream;
+    bool retained = false;
+    SUBCASE("in memory") {}
+    SUBCASE("and on the disk") {
+        retained = true;
+    }
+    Streamed stream(retained);
     WriteStep step = stream.writer->begin_step();
     put(step, 1.5);
     stream.while_stopped([&] {
@@ -91,8 +103,17 @@ TEST_CASE("a step that cannot end because a process is stopped inside is ended a
     const auto read = stream.reader->next();
     REQUIRE(read);
     CHECK(read->index() == 0);
+    check_values(*read, 1.5);
     stream.writer->close();
     CHECK_FALSE(stream.reader->next());
+    if (retained) {
+        Reader later("stopped", mpi::Comm(),
+                     ReaderOptions{.start = Start::First, .directory = stream.directory});
+        const auto kept = later.next();
+        REQUIRE(kept);
+        check_values(*kept, 1.5);
+        CHECK_FALSE(later.next());
+    }
 }
 
 TEST_CASE("one that cannot be given up is given up before the next, or the end") {
@@ -112,6 +133,7 @@ TEST_CASE("one that cannot be given up is given up before the next, or the end")
         const auto read = stream.reader->next();
         REQUIRE(read);
         CHECK(read->index() == 1);
+        check_values(*read, 2.5);
         CHECK(stream.writer->stats().steps_spoiled == 1);
         stream.writer->close();
     }

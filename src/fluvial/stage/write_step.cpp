@@ -300,8 +300,8 @@ void WriteStep::State::finish(bool spoiled) {
     record.logged = logged_record;
     bool complete = false, small = false;
     {
-        const ControlLock lock(
-            *w.control);  // throws where a peer is stopped: the step is open then
+        // Throws where a peer is stopped: the step is open then.
+        const ControlLock lock(*w.control);
         ended = true;
         w.step_open = false;
         w.opened.reset();
