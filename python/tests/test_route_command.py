@@ -2,30 +2,19 @@
 """`fluvial route explain`: what it prints, draws and refuses."""
 
 import csv
+import functools
 import io
 import json
-import sys
 
 import pytest
-from fluvial.cli import command_line as cli
 
 TORUS = ("--topology", "bgq:4x4x4x4x2", "--from", 0, "--to", 426)
 
 
 @pytest.fixture
-def explain(monkeypatch, capsys):
+def explain(call):
     """Return a function that runs `fluvial route explain`: exit code, output, errors."""
-
-    def called(*words):
-        monkeypatch.setattr(sys, "argv", ["fluvial", "route", "explain", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capsys.readouterr()
-
-    return called
+    return functools.partial(call, "route", "explain")
 
 
 def test_paths_and_proxies(explain):

@@ -40,7 +40,7 @@ class ArrayMask:
     @classmethod
     def of(
         cls,
-        array: np.ndarray | xr.DataArray,
+        array: np.ndarray | np.bool_ | xr.DataArray,
         dims: Sequence[str],
         axes: Sequence[Positions],
         labels: Callable[[str], xr.Variable | None],
@@ -51,7 +51,8 @@ class ArrayMask:
         ----------
         array
             A NumPy array with the shape of the selection, or a DataArray with some of its
-            dimensions, in any order, and equal coordinates. What it masks is not True.
+            dimensions, in any order, and equal coordinates. What it masks is not True. A bool of
+            NumPy, which it makes of a comparison of one number, is an array without axes.
         dims, labels
             Names of all axes of the file, and the coordinate along a whole one.
 

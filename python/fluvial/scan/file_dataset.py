@@ -133,9 +133,7 @@ class FileDataset(
         if isinstance(condition, Comparisons):
             return self._with(narrowed(self._view, self._files, self._name, condition))
         view = self._view
-        if isinstance(condition, np.bool_):  # what NumPy makes of a comparison of one number
-            condition = np.asarray(condition)
-        if isinstance(condition, np.ndarray | xr.DataArray):
+        if isinstance(condition, np.ndarray | np.bool_ | xr.DataArray):
             more: Sequence[Predicate] = [
                 ArrayMask.of(condition, view.dims, view.axes, self._labels)
             ]

@@ -179,12 +179,11 @@ def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Labelled | Reduce
     """
     inner = innermost(op)
     coords: dict[str, object] = dict(frame.coords)
-    dims = frame.dims
+    dims = (*frame.dims, *own_axes(op))
     value: np.ndarray | np.number | None = arrays.get("value")
     if isinstance(inner, ArgMin):
         coords |= _located(arrays["coordinates"], dims, frame)
     elif isinstance(inner, TopK):
-        dims = (*dims, "rank")
         count = arrays["count"]
         if count.ndim == 0:
             value = arrays["value"][: int(count)]
@@ -193,11 +192,9 @@ def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Labelled | Reduce
         coords["rank"] = ("rank", np.arange(value.shape[-1] if value is not None else 0))
         coords["count"] = (frame.dims, count)
     elif isinstance(inner, Histogram):
-        dims = (*dims, "bin")
         coords |= _bins("bin", arrays["edges"])
         coords |= {key: (frame.dims, arrays[key]) for key in ("underflow", "overflow", "nan")}
     elif isinstance(inner, Histogram2D):
-        dims = (*dims, "bin_x", "bin_y")
         coords |= _bins("bin_x", arrays["edges_x"]) | _bins("bin_y", arrays["edges_y"])
         coords |= {key: (frame.dims, arrays[key]) for key in ("outside", "nan")}
     elif isinstance(inner, Quantile):
@@ -205,7 +202,6 @@ def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Labelled | Reduce
         if inner.one:
             coords["quantile"] = inner.q[0]
         else:
-            dims = (*dims, "quantile")
             coords["quantile"] = ("quantile", np.asarray(inner.q))
         units = result_attributes(frame.attrs, op, frame.reduced).get("units")
         told = {"long_name": "largest possible error"} | ({"units": units} if units else {})
