@@ -20,6 +20,7 @@ from bench.stage.hosts.figures import (
     LATENCY,
     LATENCY_P99,
     LIBFABRIC,
+    QUEUED,
     RATE,
     SOCKET,
     STEP,
@@ -34,7 +35,13 @@ _SOURCE = Path(__file__).parents[1] / "programs" / "hosts.cpp"
 _LIMIT_S = 120
 _RATE_BYTES = 8192
 _PING_BYTES = (8, 65536)
-_WHO = {SOCKET: "socket", TCP: "tcp", TCP_PUT: "tcp", LIBFABRIC: "libfabric:tcp;ofi_rxm"}
+_WHO = {
+    SOCKET: "socket",
+    QUEUED: "socket:queue",
+    TCP: "tcp",
+    TCP_PUT: "tcp",
+    LIBFABRIC: "libfabric:tcp;ofi_rxm",
+}
 
 
 class MissingProgramError(RuntimeError):
@@ -53,7 +60,9 @@ class Case:
 def cases(sizes: Sequence[int], datasets: int) -> list[Case]:
     """Return the cases in the order in which they run."""
     streams = sorted({_RATE_BYTES, *sizes})
-    found = [Case("stream", size, (SOCKET, TCP, TCP_PUT, LIBFABRIC, IPERF)) for size in streams]
+    found = [
+        Case("stream", size, (SOCKET, QUEUED, TCP, TCP_PUT, LIBFABRIC, IPERF)) for size in streams
+    ]
     found += [Case("ping", size, (SOCKET, TCP)) for size in _PING_BYTES]
     return [*found, Case("datasets", 8 * datasets, (TCP,))]
 

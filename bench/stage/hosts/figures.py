@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bench.record import Metric, Record, Sample, best_of, compare
 from bench.table import number, size_label
 
-SOCKET, IPERF = "raw TCP", "iperf3"
+SOCKET, QUEUED, IPERF = "raw TCP", "raw TCP, five arrays", "iperf3"
 TCP, TCP_PUT, LIBFABRIC = "Fluvial TCP", "Fluvial TCP, put", "Fluvial libfabric"
 PYTHON, SST_ON, SST_OFF = "Fluvial (Python)", "SST preload on", "SST preload off"
 SST = "SST"
@@ -28,9 +28,9 @@ CASES = {
     PYTHON: "hosts: put, TCP, Python",
 }
 PEERS = {
-    TCP: (SOCKET, IPERF),
-    TCP_PUT: (SOCKET, IPERF),
-    LIBFABRIC: (SOCKET, IPERF),
+    TCP: (SOCKET, QUEUED, IPERF),
+    TCP_PUT: (SOCKET, QUEUED, IPERF),
+    LIBFABRIC: (SOCKET, QUEUED, IPERF),
     PYTHON: (SST, SST_ON, SST_OFF),
 }
 
@@ -117,6 +117,9 @@ def verdicts(figures: Figures) -> list[tuple[bool, str]]:
         ratio = figures.ratio(share.who, THROUGHPUT, share.bytes, SOCKET)
         if ratio is not None:
             sentence = f"{share.who}: {ratio:.2f} of raw TCP at {size_label(share.bytes)}"
+            queued = figures.ratio(share.who, THROUGHPUT, share.bytes, QUEUED)
+            if queued is not None:
+                sentence += f", {queued:.2f} of raw TCP from as many arrays as a queue has"
             found.append((ratio >= share.ratio, f"{sentence} (expected: {share.ratio:g})"))
     latency, rate = figures.sample(TCP, LATENCY, 8), figures.sample(TCP, RATE, 8192)
     if latency is not None:

@@ -20,6 +20,7 @@ from bench.stage.hosts.figures import (
     LATENCY_P99,
     LIBFABRIC,
     PYTHON,
+    QUEUED,
     RATE,
     SOCKET,
     SST,
@@ -45,7 +46,7 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     console.print(machine_line(header))
     for metric in (THROUGHPUT, RATE, LATENCY, LATENCY_P99):
         title = f"From C++ between two hosts: {metric.name}, median (min–max)"
-        _show(console, figures, metric, title, SOCKET, _COMPILED, (SOCKET, IPERF))
+        _show(console, figures, metric, title, SOCKET, _COMPILED, (SOCKET, QUEUED, IPERF))
     for metric in (THROUGHPUT, RATE, LATENCY, STEP):
         title = f"From Python between two hosts: {metric.name}"
         _show(console, figures, metric, title, SST, (PYTHON,), (SST_ON, SST_OFF))

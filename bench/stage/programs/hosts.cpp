@@ -4,12 +4,13 @@
 ///     hosts FOLDER WRITER_CORE READER_CORE WRITER_HOST READER_HOST WRITER_ADDRESS
 ///           WHO WHAT BYTES SECONDS
 ///
-/// The hosts are files of network namespaces; WHO is "socket", "tcp" or "libfabric:PROVIDER"; WHAT
-/// is "stream" (as fast as it goes; the writer fills each step where it is staged, the reader sums
-/// it), "put" (the same with a copy of the filled array), "ping" (one at a time; from before the
-/// step is begun to the array in the reader's hand, on cores that are kept from going to sleep,
-/// which costs more than the rest on some machines) or "datasets" (BYTES / 8 datasets of 8 B a
-/// step). One line of JSON for each figure on standard output.
+/// The hosts are files of network namespaces; WHO is "socket", "socket:queue" (from as many arrays
+/// in turn as the queue of a stream has, and the one that is filled), "tcp" or
+/// "libfabric:PROVIDER"; WHAT is "stream" (as fast as it goes; the writer fills each step where it
+/// is staged, the reader sums it), "put" (the same with a copy of the filled array), "ping" (one at
+/// a time; from before the step is begun to the array in the reader's hand, on cores that are kept
+/// from going to sleep, which costs more than the rest on some machines) or "datasets" (BYTES / 8
+/// datasets of 8 B a step). One line of JSON for each figure on standard output.
 #include <csignal>
 
 #include <fcntl.h>
@@ -229,8 +230,9 @@ void stream(const Setting& setting, Exchange& exchange, Notes& notes, const char
 
 void run(const Setting& setting, const std::string& what) {
     Notes& notes = *shared<Notes>();
-    if (setting.who == "socket") {
-        Sockets sockets(setting.address, setting.bytes);
+    if (setting.who.starts_with("socket")) {
+        Sockets sockets(setting.address, setting.bytes,
+                        setting.who == "socket:queue" ? queue_steps + 1 : 1);
         if (what == "ping") {
             ping(setting, sockets, notes);
         } else {

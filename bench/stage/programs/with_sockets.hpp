@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The exchange between hosts that Fluvial is held against: the bytes of each step through one TCP
-/// connection that blocks, without names, shapes, a queue, or a thought of processes that die.
+/// connection that blocks, without names, shapes, a queue, or a thought of processes that die. One
+/// array that is filled again as soon as it is sent stays in the processor's caches, which steps of
+/// a queue cannot: the writer may go through several in turn.
 #pragma once
 
 #include <atomic>
@@ -17,8 +19,8 @@ namespace bench {
 
 class Sockets {
   public:
-    Sockets(std::string address, std::size_t step_bytes)
-        : address_(std::move(address)), step_bytes_(step_bytes) {
+    Sockets(std::string address, std::size_t step_bytes, std::size_t arrays)
+        : address_(std::move(address)), step_bytes_(step_bytes), arrays_(arrays) {
         port_ = shared<std::atomic<int>>();
     }
     ~Sockets() { ::munmap(port_, sizeof *port_); }
@@ -26,7 +28,7 @@ class Sockets {
     Sockets& operator=(const Sockets&) = delete;
 
     void open_writer() {
-        take_memory();
+        take_memory(arrays_);
         const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
         sockaddr_in place = place_of(0);
         socklen_t bytes = sizeof place;
@@ -39,7 +41,7 @@ class Sockets {
         ::close(listening);
     }
     void open_reader() {
-        take_memory();
+        take_memory(1);
         while (port_->load() == 0) {
             ::usleep(1000);
         }
@@ -52,8 +54,9 @@ class Sockets {
     /// `fill` is called with the memory of a step.
     template <class Fill>
     void write(Fill fill) {
-        fill(memory_);
-        const auto* at = reinterpret_cast<const char*>(memory_);
+        double* array = memory_ + written_++ % arrays_ * (step_bytes_ / sizeof(double));
+        fill(array);
+        const auto* at = reinterpret_cast<const char*>(array);
         for (std::size_t left = step_bytes_; left > 0;) {
             const ssize_t sent = ::send(socket_, at, left, MSG_NOSIGNAL);
             check(sent > 0 || errno == EINTR, "send");
@@ -92,10 +95,12 @@ class Sockets {
         const int on = 1;
         ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
-    void take_memory() { memory_ = shared<double>(step_bytes_); }
+    void take_memory(std::size_t arrays) { memory_ = shared<double>(arrays * step_bytes_); }
 
     std::string address_;  ///< of the writer's host
     std::size_t step_bytes_;
+    std::size_t arrays_;       ///< of the writer
+    std::size_t written_ = 0;  ///< steps
     std::atomic<int>* port_;
     double* memory_ = nullptr;
     int socket_ = -1;
