@@ -108,14 +108,33 @@ def test_netcdf4_without_a_time_and_with_a_fill_value(tmp_path):
         np.testing.assert_array_equal(file["n"][:].compressed(), expected.compressed())
 
 
-def test_netcdf4_has_no_dataset_that_is_called_like_an_axis_and_changes(tmp_path):
-    for name in ("y", "time"):
-        with (
-            pytest.raises(fl.InvalidArgument, match=f"'{name}' is called like an axis.*'y', 'x'"),
-            fl.open(str(tmp_path / "run.nc4"), "w") as series,
-            series.step() as step,
-        ):
-            step.put(name, xr.DataArray(np.ones((3, 2)), dims=("y", "x")))
+def test_a_dataset_may_be_called_like_an_axis_whose_coordinate_it_is_not(tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
+    arrays = [np.arange(6.0).reshape(3, 2) + 10 * index for index in range(3)]
+    with fl.open(str(path), "w") as series:
+        for array in arrays:
+            with series.step() as step:
+                step.put("y", xr.DataArray(array, dims=("y", "x")))
+                step.put("E", xr.DataArray(-array, dims=("y", "x")))
+    with netCDF4.Dataset(path) as file:
+        assert file["y"].dimensions == file["E"].dimensions == ("time", "y", "x")
+        np.testing.assert_array_equal(file["y"][:], arrays)
+        np.testing.assert_array_equal(file["E"][:], np.negative(arrays))
+    with netCDF4.Dataset(path, "a") as file:
+        file["y"][3] = 7
+    with fl.open(str(path)) as series:
+        for step, array in zip(series, [*arrays, np.full((3, 2), 7.0)], strict=True):
+            assert step["y"].dims == ("y", "x")
+            np.testing.assert_array_equal(step["y"].read(), array)
+
+
+def test_netcdf4_has_one_time_a_record(tmp_path):
+    with (
+        pytest.raises(fl.InvalidArgument, match=r"'time' is the axis of the records.*'y', 'x'"),
+        fl.open(str(tmp_path / "run.nc4"), "w") as series,
+        series.step() as step,
+    ):
+        step.put("time", xr.DataArray(np.ones((3, 2)), dims=("y", "x")))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

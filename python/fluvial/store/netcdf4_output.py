@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from h5py import h5d, h5s
 
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
+_NO_COORDINATE = "_nc4_non_coord_"
+"""Before the name of what is called like an axis and is not its coordinate; readers take it off."""
 _CHUNK_BYTES = 4096  # of small records, many of which share a chunk
 _RECORD_BYTES_MAX = (1 << 32) - 1  # of a chunk of HDF5
 _CHARS_MAX = 10  # of the length of a dimension in the name of its scale
@@ -220,11 +222,11 @@ class Netcdf4Output:
             check_name(name, "an axis")
         for name, variable in records.items():
             self._check_record(name, variable)
-            if name in layout.dims or (name == TIME and variable.dims):
+            if name == TIME and variable.dims:
                 raise InvalidArgument(
-                    f"'{name}' is called like an axis and is not its coordinate: got a dataset "
-                    f"along {listed(variable.dims)} that changes with time; allowed: another name, "
-                    "or the coordinate of that axis. Call it or the axis something else"
+                    f"'{name}' is the axis of the records and of nothing else: got a dataset along "
+                    f"{listed(variable.dims)} that changes with time; allowed: one number a "
+                    "record. Call it something else"
                 )
         try:
             # No cache of raw data, which others write; links in the order of the variables.
@@ -238,7 +240,8 @@ class Netcdf4Output:
             made = f"version=2,fluvial={_core.__version__},hdf5={h5py.version.hdf5_version}"
             set_attributes(self._opened.id, {"_NCProperties": made, **attrs})
             for name, variable in layout.variables.items():
-                stored = self._make_variable(name, variable, step.regions.get(name, []))
+                link = name if _is_own(name, layout) else _NO_COORDINATE + name
+                stored = self._make_variable(link, variable, step.regions.get(name, []))
                 set_attributes(stored.dataset, said[name])
                 self._stored[name] = stored
             self._make_dimensions(layout)
@@ -280,7 +283,7 @@ class Netcdf4Output:
 
         scales: dict[str, h5d.DatasetID] = {}
         for number, (name, length) in enumerate({TIME: 0, **layout.dims}.items()):
-            if name in self._stored:
+            if name in self._stored and _is_own(name, layout):
                 scales[name] = self._stored[name].dataset
                 h5ds.set_scale(scales[name], name.encode())
             else:
@@ -289,7 +292,7 @@ class Netcdf4Output:
         for name, variable in layout.variables.items():
             dims = ((TIME,) if variable.by_record else ()) + variable.dims
             for axis, dim in enumerate(dims):
-                if dim != name:
+                if dim != name or not _is_own(name, layout):
                     h5ds.attach_scale(self._stored[name].dataset, scales[dim], axis)
 
     def _make_scale(self, name: str, length: int) -> h5d.DatasetID:
@@ -359,6 +362,11 @@ class Netcdf4Output:
             self._opened.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
+
+
+def _is_own(name: str, layout: RecordLayout) -> bool:
+    """Tell whether a variable has its name alone, or with the axis whose coordinate it is."""
+    return name not in layout.dims or not layout.variables[name].by_record
 
 
 def _growing(shape: tuple[int, ...]) -> h5s.SpaceID:

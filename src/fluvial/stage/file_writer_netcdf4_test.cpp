@@ -73,6 +73,32 @@ TEST_CASE("compressed records, cut in another way in each of them, and small one
     CHECK(std::get<store::Chunked>(file->dataset("rho")->layout()).filters.empty());
 }
 
+TEST_CASE("a dataset may be called like an axis whose coordinate it is not") {
+    const Folder folder;
+    for (const char* name : {"run.nc4", "run.nc"}) {
+        SeriesWriter series(folder / name, world());
+        for (std::uint64_t number = 0; number < 2; ++number) {
+            SeriesWriteStep step = series.begin_step();
+            if (world_rank() == 0) {
+                const std::vector<double> values = field(number, {3, 2});
+                const Attributes along = {{"axisLabels", Names{"y", "x"}}};
+                for (const char* dataset : {"y", "E"}) {
+                    step.put(dataset, ArrayView(values.data(), DType::Float64, {3, 2}), {0, 0},
+                             {3, 2}, along);
+                }
+            }
+            step.end();
+        }
+        series.close();
+        world().barrier();
+        const auto file = store::open_file(folder / name);
+        for (const char* dataset : {"y", "E"}) {
+            CHECK(all_of(*file, dataset) == fields({0, 1}, {3, 2}));
+            CHECK(file->dataset(dataset)->dimensions() == Names{"time", "y", "x"});
+        }
+    }
+}
+
 TEST_CASE("many small records share chunks") {
     const Folder folder;
     constexpr std::int64_t count = 1400;  // of three bytes: 1365 a chunk
@@ -161,9 +187,7 @@ TEST_CASE("names that the format needs are refused, and a series may have no ste
     };
     refused("a name that netCDF-4 needs itself: got 'DIMENSION_LIST'", "a",
             {{"DIMENSION_LIST", std::string("mine")}});
-    refused("'y' is called like an axis and is not its coordinate", "y",
-            {{"axisLabels", Names{"y", "x"}}});
-    refused("'time' is called like an axis and is not its coordinate", "time",
+    refused("'time' is the axis of the records and of nothing else", "time",
             {{"axisLabels", Names{"y", "x"}}});
     series.set_attributes({{"_NCProperties", std::string("version=1")}});
     refused("attribute of the series has a name that netCDF-4 needs itself", "a", {});

@@ -4,12 +4,17 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fluvial/store/file.hpp"
 #include "fluvial/store/hdf5/contents.hpp"
 
 namespace fluvial::store {
+
+/// Before the name of a variable of netCDF-4 that is called like a dimension and is not its
+/// coordinate, as the file has it.
+inline constexpr std::string_view netcdf4_no_coordinate = "_nc4_non_coord_";
 
 class Hdf5Dimensions {
   public:

@@ -94,11 +94,10 @@ class Hdf5File final : public File {
         if (entry.scale && entry.scale->without_variable) {
             return;
         }
-        // netCDF-4 calls a variable so that has a dimension's name but is not its coordinate.
-        constexpr std::string_view prefix = "_nc4_non_coord_";
         const std::size_t last = entry.name.rfind('/') + 1;
-        if (netcdf_ && entry.name.compare(last, prefix.size(), prefix) == 0) {
-            entry.name.erase(last, prefix.size());
+        if (netcdf_ &&
+            std::string_view(entry.name).substr(last).starts_with(netcdf4_no_coordinate)) {
+            entry.name.erase(last, netcdf4_no_coordinate.size());
         }
         if (entry.usable() || entry.damaged) {
             names_.push_back(entry.name);

@@ -12,6 +12,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/store/hdf5/attribute_limits.hpp"
+#include "fluvial/store/hdf5/dimensions.hpp"
 #include "fluvial/store/hdf5/objects.hpp"
 #include "fluvial/store/hdf5/output_driver.hpp"
 #include "fluvial/store/hdf5/scale_output.hpp"
@@ -56,19 +57,20 @@ void check_names(const RecordLayout& layout) {
     for (const RecordVariable& variable : layout.variables) {
         check_netcdf_name(variable.name, "a dataset");
         const auto& along = variable.dimensions;
-        const bool is_axis =
-            variable.name == record_axis ||
-            std::any_of(layout.dimensions.begin(), layout.dimensions.end(),
-                        [&](const auto& one) { return one.first == variable.name; });
-        const bool is_time = variable.name == record_axis && along.empty();
-        if (variable.by_record && is_axis && !is_time) {
+        if (variable.name == record_axis && !along.empty()) {
             throw InvalidArgument(
-                Problem{"'" + variable.name + "' is called like an axis and is not its coordinate",
+                Problem{"'" + variable.name + "' is the axis of the records and of nothing else",
                         text("a dataset along (", listed(along), ") that changes with time"),
-                        "another name, or the coordinate of that axis",
-                        "Call it or the axis something else"});
+                        "one number a record", "Call it something else"});
         }
     }
+}
+
+/// It has the name of an axis which is not its first one, so it is not the coordinate.
+bool borrows_name(const RecordVariable& variable, const RecordLayout& layout) {
+    return variable.by_record &&
+           std::any_of(layout.dimensions.begin(), layout.dimensions.end(),
+                       [&](const auto& one) { return one.first == variable.name; });
 }
 
 }  // namespace
@@ -136,13 +138,16 @@ void Netcdf4Output::make_file(const RecordLayout& layout, const StepContents& st
     }
     add_hdf5_room(path_, bytes);
     for (const RecordVariable& variable : layout.variables) {
-        make_variable(variable, step);
+        make_variable(variable, step, borrows_name(variable, layout));
     }
     make_dimensions(layout);
     layout_ = layout;
 }
 
-void Netcdf4Output::make_variable(const RecordVariable& variable, const StepContents& step) {
+/// `borrowed`: its name is that of an axis, whose scale has it in the file.
+void Netcdf4Output::make_variable(const RecordVariable& variable, const StepContents& step,
+                                  bool borrowed) {
+    const std::string link = borrowed ? text(netcdf4_no_coordinate, variable.name) : variable.name;
     Stored stored;
     stored.shape = variable.shape;
     stored.bytes = bytes_of(variable);
@@ -177,10 +182,9 @@ void Netcdf4Output::make_variable(const RecordVariable& variable, const StepCont
     }
     const Hdf5Id space =
         variable.by_record ? growing_space(variable.shape) : hdf5_space_of(variable.shape);
-    stored.dataset =
-        Hdf5Id(written(H5Dcreate2(file_, variable.name.c_str(), hdf5_type_of(variable.dtype), space,
-                                  H5P_DEFAULT, properties, H5P_DEFAULT),
-                       path_));
+    stored.dataset = Hdf5Id(written(H5Dcreate2(file_, link.c_str(), hdf5_type_of(variable.dtype),
+                                               space, H5P_DEFAULT, properties, H5P_DEFAULT),
+                                    path_));
     write_attributes(
         stored.dataset,
         netcdf_attributes(variable.attributes, "'" + variable.name + "'", variable.dtype), path_);
@@ -195,8 +199,9 @@ void Netcdf4Output::make_dimensions(const RecordLayout& layout) {
     std::map<std::string, hid_t> scales;
     std::int32_t number = 0;
     for (const auto& [name, length] : all) {
-        if (const auto variable = stored_.find(name); variable != stored_.end()) {
-            scales[name] = variable->second.dataset;
+        const RecordVariable* const variable = layout.find(name);
+        if (variable != nullptr && !borrows_name(*variable, layout)) {
+            scales[name] = stored_.at(name).dataset;
             write_hdf5_scale(scales[name], name, path_);
         } else {
             scales[name] = alone[name] = make_scale(name, length);

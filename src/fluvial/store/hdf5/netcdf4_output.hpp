@@ -46,7 +46,7 @@ class Netcdf4Output : public Output {
     };
 
     void make_file(const RecordLayout& layout, const StepContents& step);
-    void make_variable(const RecordVariable& variable, const StepContents& step);
+    void make_variable(const RecordVariable& variable, const StepContents& step, bool borrowed);
     void make_dimensions(const RecordLayout& layout);
     Hdf5Id make_scale(const std::string& name, Index length);
     void make_room(const RecordLayout& layout);
