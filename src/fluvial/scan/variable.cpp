@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -17,6 +16,9 @@
 
 namespace fluvial::scan {
 namespace {
+
+/// So many a grouping may have where fewer indices are put into groups.
+constexpr Index group_numbers = Index{1} << 20;
 
 bool has_empty_group(const std::optional<Grouping>& groups) {
     if (!groups) {
@@ -213,10 +215,14 @@ Variable Variable::groupby(const std::string& dimension, std::vector<int> group)
                                       text(group.size()), text(selection_.count[axis]),
                                       "Give a number for each selected index"});
     }
+    // Each number up to the largest has a result, and room for it on every rank.
+    const Index end = std::max(group_numbers, static_cast<Index>(group.size()));
     for (const int number : group) {
-        if (number < -1 || number == std::numeric_limits<int>::max()) {
+        if (number < -1 || number >= end) {
             throw InvalidArgument(Problem{text("a group along '", dimension, "' is out of range"),
-                                          text(number), "numbers from 0, or -1 for none", ""});
+                                          text(number),
+                                          text("numbers from 0 to ", end - 1, ", or -1 for none"),
+                                          "Number the groups one after the other"});
         }
     }
     const int count = group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + 1;

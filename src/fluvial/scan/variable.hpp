@@ -109,7 +109,8 @@ class Variable {
     /// InvalidArgument when it has conditions, weights or groups of its own.
     Variable with(const Variable& other) const;
     /// Results of their own for each group of selected indices of a dimension, which is to be
-    /// reduced: `group` has a number from 0 for each index, or -1 for none, but not for all.
+    /// reduced: `group` has a number from 0 for each index, or -1 for none, but not for all. They
+    /// are less than 2^20, or than how many indices there are.
     Variable groupby(const std::string& dimension, std::vector<int> group) const;
     /// The same with a group for each value of a coordinate, in ascending order.
     Variable groupby(const std::string& coordinate) const;

@@ -183,6 +183,9 @@ TEST_CASE("groups of a coordinate, each with its own result") {
     CHECK_THROWS_WITH_AS(u.groupby("y", {0, -3, 0}), doctest::Contains("got -3"), InvalidArgument);
     CHECK_THROWS_WITH_AS(u.groupby("y", {0, std::numeric_limits<int>::max(), 0}),
                          doctest::Contains("is out of range"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(u.groupby("y", {0, 1 << 20, 0}), doctest::Contains("from 0 to 1048575"),
+                         InvalidArgument);
+    CHECK(u.groupby("y", {0, (1 << 20) - 1, 0}).reduce({"sum"}).groups.size() == 1 << 20);
     CHECK_THROWS_WITH_AS(u.groupby("y", {-1, -1, -1}), doctest::Contains("no index along 'y'"),
                          InvalidArgument);
     CHECK_THROWS_AS(u.groupby("y").reduce({"sum"}, {"x"}), InvalidArgument);
