@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from .pipeline.run import OnStep, PipeReport, run
 from .pipeline.sources import Sources
 from .pipeline.step_choice import StepChoice, Steps
 from .pipeline.transfer import Selecting, Sharing, Transfer
+from .store.numbered_files import fits_pattern
 
 Name = str | os.PathLike[str]
 _AGREEMENT_S = 300.0  # that a rank waits for the others
@@ -154,6 +156,8 @@ def pipe(
             opened.enter_context(open_any(name, "r", comm, **to_mapping(reading, "reading")))
             for name in names
         ]
+        followed = names if to_mapping(reading, "reading").get("follow") else ()
+        ranks.run(lambda: _check_files_apart(series, followed, target), everywhere=True)
         sources = Sources(series, names, choice)
         transfer = Transfer(Sharing(comm, strategy, own), selecting)
         try:
@@ -183,11 +187,43 @@ def _check_apart(names: Sequence[str], target: str) -> None:
     if not names:
         raise InvalidArgument("no source: got an empty list; allowed: one series or several")
     for number, name in enumerate(names):
-        with contextlib.suppress(OSError):
-            if name == target or os.path.samefile(name, target):
-                raise InvalidArgument(
-                    f"the destination is a source: got {shown(target)}; allowed: another series. "
-                    "Write elsewhere, and rename the file afterwards"
-                )
+        if name == target or _is_one(name, target):
+            raise _no_destination(target)
         if name in names[:number]:
             raise InvalidArgument(f"a source is given twice: got {shown(name)}; allowed: each once")
+
+
+def _check_files_apart(series: Sequence[object], followed: Sequence[str], target: str) -> None:
+    """Refuse a destination that replaces a file of a source, or becomes one of them.
+
+    `followed` are patterns of files that come while they are read.
+    """
+    if not names_files(target, "w"):
+        return
+    for source in series:
+        for path in getattr(source, "paths", ()):  # a stream has none
+            if _is_one(path, target) or fits_pattern(path, target) or _lies_in(path, target):
+                raise _no_destination(target)
+    if any(fits_pattern(target, name) or _fits_in_shell(target, name) for name in followed):
+        raise _no_destination(target)
+
+
+def _is_one(name: str, other: str) -> bool:
+    with contextlib.suppress(OSError):  # one of them is not there
+        return os.path.samefile(name, other)
+    return False
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
+
+
+def _fits_in_shell(path: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(os.path.realpath(path), os.path.abspath(pattern))
+
+
+def _no_destination(target: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"the destination is a source: got {shown(target)}; allowed: another series. Write "
+        "elsewhere, and rename the file afterwards"
+    )

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import h5py
+import netCDF4
 import numpy as np
 import pytest
 from harness.written_run import write_run
@@ -308,3 +309,77 @@ def test_into_files_of_each_engine_and_back(tmp_path, name):
     again = tmp_path / "again.h5"
     fl.pipe(tmp_path / name, again)
     assert len(fl.open(str(again))) == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be safely cast")
+@pytest.mark.parametrize("target", ["b.nc", "b.nc4", "b.zarr", "b.h5"])
+@pytest.mark.parametrize("marks", [1e20, [1e20, -999.9], 9.96921e36, 3.4028235e38])
+def test_numbers_that_stand_for_nothing_do_so_in_the_copy(tmp_path, target, marks):
+    nothing = np.float32(np.atleast_1d(marks))
+    with netCDF4.Dataset(tmp_path / "a.nc", "w", format="NETCDF3_CLASSIC") as file:
+        file.createDimension("time", None)
+        file.createDimension("x", 4)
+        variable = file.createVariable("t", "f4", ("time", "x"))
+        variable.missing_value = marks  # a float64, beside elements of float32
+        variable.set_auto_mask(False)
+        variable[0] = [1, nothing[0], nothing[-1], 3]
+    fl.pipe(tmp_path / "a.nc", tmp_path / target)
+    with fl.open(str(tmp_path / "a.nc")) as source, fl.open(str(tmp_path / target)) as copy:
+        for series in (source, copy):
+            assert float(series.steps[0]["t"].sum()) == 4.0
+
+
+@pytest.mark.parametrize("target", ["b.nc", "b.nc4", "b.zarr", "b.h5"])
+@pytest.mark.parametrize("dtype", ["i2", "f4", "u1"])
+@pytest.mark.parametrize(("stored", "said"), [("i1", "true"), ("u1", "false")])
+def test_integers_become_what_unsigned_says_that_they_are(tmp_path, target, dtype, stored, said):
+    meant = np.array([[1, 200, 3, 255]], "u1") if said == "true" else np.array([[1, -56, 3, -1]])
+    with netCDF4.Dataset(tmp_path / "a.nc", "w", format="NETCDF3_64BIT_DATA") as file:
+        file.createDimension("time", None)
+        file.createDimension("x", 4)
+        variable = file.createVariable(
+            "t", stored, ("time", "x"), fill_value=meant.astype(stored)[0, 3]
+        )
+        variable.setncattr("_Unsigned", said)
+        variable.setncattr("scale_factor", 0.5)
+        variable.set_auto_maskandscale(False)
+        variable[0] = meant.astype(stored)[0]
+    if said == "false" and dtype == "u1":  # negative numbers, which it cannot hold
+        dtype = "i1"
+    fl.pipe(tmp_path / "a.nc", tmp_path / target, dtype={"t": dtype})
+    with fl.open(str(tmp_path / "a.nc")) as source, fl.open(str(tmp_path / target)) as copy:
+        expected = 0.5 * meant[0].astype(float)
+        expected[3] = np.nan
+        for series in (source, copy):
+            np.testing.assert_array_equal(series.steps[0]["t"].read(), expected)
+        assert copy.steps[0]["t"].stored_dtype == dtype
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be safely cast")
+def test_attributes_that_only_some_of_the_elements_can_be_keep_those(tmp_path):
+    with netCDF4.Dataset(tmp_path / "a.nc", "w", format="NETCDF3_64BIT_DATA") as file:
+        file.createDimension("time", None)
+        file.createDimension("x", 3)
+        variable = file.createVariable("t", "i2", ("time", "x"))
+        variable.missing_value = np.array([-1, 99_999], "i4")
+        variable.set_auto_mask(False)
+        variable[0] = [1, -1, 3]
+    fl.pipe(tmp_path / "a.nc", tmp_path / "b.zarr")
+    with fl.open(str(tmp_path / "b.zarr")) as copy:
+        assert copy.steps[0]["t"].attrs["missing_value"] == [-1]
+        assert int(copy.steps[0]["t"].sum()) == 4
+
+
+def test_species_with_other_numbers_of_particles_go_into_records(tmp_path):
+    counts = {"e": 5, "i": 3}
+    with fl.open(str(tmp_path / "a.h5"), "w") as series:
+        for index in range(2):
+            with series.step() as step:
+                for species, count in counts.items():
+                    step.put(f"particles/{species}/position/x", np.arange(count) + 10 * index)
+    fl.pipe(tmp_path / "a.h5", tmp_path / "b.zarr")
+    with fl.open(str(tmp_path / "b.zarr")) as copy:
+        for species, count in counts.items():
+            dataset = copy.steps[1][f"particles/{species}/position/x"]
+            assert dataset.dims == (f"particles_{species}_position_x_dim_0",)
+            np.testing.assert_array_equal(dataset.read(), np.arange(count) + 10)

@@ -23,6 +23,42 @@ def test_a_destination_that_is_a_source_is_refused_and_untouched(tmp_path):
     assert len(fl.open(str(tmp_path / "a.h5"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "reading"),
+    [
+        ("n%T.h5", "n2.h5", {}),
+        ("n%T.h5", "link.h5", {}),
+        ("n1.h5", "n%T.h5", {}),
+        (["n0.h5", "n1.h5"], "n%01T.h5", {}),
+        ("n%T.h5", "n7.h5", {"follow": True}),
+        ("h*.nc", "h0.nc", {}),
+        ("h*.nc", "h9.nc", {"follow": True}),
+    ],
+)
+def test_a_destination_that_is_one_of_the_files_of_a_source_is_refused(
+    tmp_path, source, target, reading
+):
+    for suffix in ("n%T.h5", "h%T.nc"):
+        with fl.open(str(tmp_path / suffix), "w") as series:
+            for index in range(3):
+                with series.step(time=float(index)) as step:
+                    step.put("x", np.full(4, index))
+    (tmp_path / "link.h5").symlink_to(tmp_path / "n2.h5")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    names = [str(tmp_path / name) for name in ([source] if isinstance(source, str) else source)]
+    with pytest.raises(fl.InvalidArgument, match="the destination is a source"):
+        fl.pipe(names, tmp_path / target, reading=reading, datasets="x")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_destination_may_have_a_name_that_fits_the_pattern_of_its_sources(tmp_path):
+    with fl.open(str(tmp_path / "h%T.nc"), "w") as series:
+        for index in range(3):
+            with series.step(time=float(index)) as step:
+                step.put("x", np.full(4, index))
+    assert fl.pipe(tmp_path / "h*.nc", tmp_path / "h_all.nc").steps == 3
+
+
 def test_a_source_that_is_not_there_leaves_the_destination_alone(tmp_path):
     write_run(tmp_path / "b.h5", 1)
     with pytest.raises(fl.Error):

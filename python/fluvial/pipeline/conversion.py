@@ -13,6 +13,8 @@ from .._core import InvalidArgument
 from ..base.arguments import to_dtype, to_text, unknown_name, wrong_type
 from ..base.messages import did_you_mean, listed, shown
 
+_ELEMENTS = {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"}
+
 Names = str | Iterable[str] | None
 DTypes = npt.DTypeLike | Mapping[str, npt.DTypeLike] | None
 
@@ -88,6 +90,33 @@ class Conversion:
                     f"allowed: datasets with {numbers}, which are {listed(able)}"
                     f"{'' if others else did_you_mean(pattern, able)}"
                 )
+
+
+def without_unsigned(attrs: Mapping[str, object], dtype: np.dtype) -> tuple[str, dict[str, object]]:
+    """Return the sign that `_Unsigned` gives stored integers, and the attributes without it.
+
+    Those that are elements become the integers that are meant. "": the integers have their own.
+
+    >>> without_unsigned({"_Unsigned": "true", "_FillValue": -1}, np.dtype("int8"))
+    ('u', {'_FillValue': np.uint8(255)})
+    """
+    found = dict(attrs)
+    sign = {"true": "u", "false": "i"}.get(str(found.get("_Unsigned")), "")
+    if dtype.kind not in "iu" or not sign:
+        return "", found
+    del found["_Unsigned"]
+    for key in _ELEMENTS & found.keys():
+        given = np.asarray(found[key])
+        if given.dtype.kind in "iu":
+            stored = given.astype(dtype)
+            if np.array_equal(stored, given):  # else it is what is meant already
+                found[key] = with_sign(stored, sign)[()]
+    return sign, found
+
+
+def with_sign(values: np.ndarray, sign: str) -> np.ndarray:
+    """Return integers of the same bits, "i" or "u"; with "" the values."""
+    return values.view(f"{values.dtype.str[0]}{sign}{values.dtype.itemsize}") if sign else values
 
 
 def converted(values: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from .._core import InvalidArgument, serve
@@ -58,7 +59,7 @@ class Pacing:
         if not self._by_time:
             return 0.0
         at = step.time
-        if not isinstance(at, float) or at != at:
+        if not isinstance(at, float) or not math.isfinite(at):
             raise InvalidArgument(
                 f"step {step.iteration} has no time that counts seconds: got {shown(at)}; allowed: "
                 "steps with the attribute 'time'. Give a rate instead"

@@ -18,7 +18,7 @@ from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
 from .adjoining import coalesced
-from .conversion import Conversion, DatasetChoice, converted
+from .conversion import Conversion, DatasetChoice, converted, with_sign, without_unsigned
 from .region import Region, check_dims, region_of
 from .series import PipedDataset, PipedStep, Sink, SinkStep
 from .sources import JoinedStep
@@ -46,6 +46,8 @@ class _Load(NamedTuple):
 
     dataset: PipedDataset
     region: Region
+    sign: str
+    """That the stored integers have, "i" or "u", where others are made of them; "": their own."""
     dtype: np.dtype
     attrs: dict[str, object]
     pieces: list[Piece]
@@ -134,7 +136,9 @@ class Transfer:
         dtype = self._selecting.conversion.dtype_of(
             name, dataset.stored_dtype, _is_coordinate(step, name)
         )
-        attrs = carried_attributes(dataset.attrs)
+        attrs, sign = carried_attributes(dataset.attrs), ""
+        if dtype != dataset.stored_dtype:
+            sign, attrs = without_unsigned(attrs, dataset.stored_dtype)
         labels = list(dataset.dims)
         if "axisLabels" not in attrs and labels != [f"dim_{axis}" for axis in range(len(labels))]:
             attrs["axisLabels"] = labels[::-1] if attrs.get("dataOrder") == "F" else labels
@@ -143,10 +147,10 @@ class Transfer:
         if _says_constant(attrs, dataset.shape):
             attrs["shape"] = list(region.shape)
         if value is not None:
-            value = converted(value, dtype, name)
+            value = converted(with_sign(value, sign), dtype, name)
             attrs = {key: said for key, said in attrs.items() if key not in ("value", "shape")}
             attrs |= {"value": value.item(), "shape": list(region.shape)} if region.shape else {}
-        return _Load(dataset, region, dtype, attrs, pieces, value)
+        return _Load(dataset, region, sign, dtype, attrs, pieces, value)
 
     @property
     def _is_first(self) -> bool:
@@ -164,7 +168,8 @@ class Transfer:
             if (cut := load.region.cut(piece)) is None:
                 continue
             if load.value is None:
-                values = converted(load.dataset.stored(cut.selection), load.dtype, name)
+                stored = with_sign(load.dataset.stored(cut.selection), load.sign)
+                values = converted(stored, load.dtype, name)
             else:
                 values = np.broadcast_to(load.value, _extent(cut.selection))
             out.put(name, values, cut.offset, shape, self._news(name, load.attrs))

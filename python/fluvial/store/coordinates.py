@@ -41,7 +41,9 @@ def whole(dataset: _core.FileDataset) -> np.ndarray:
 def typed(attributes: Mapping[str, object], dtype: np.dtype) -> dict[str, object]:
     """Return attributes whose numbers that stand for elements have the elements' dtype.
 
-    A _FillValue of two numbers is a complex one.
+    As scans take them: floating numbers are rounded, integers may be of the same bits with another
+    sign where `_Unsigned` says so or the dtype has none, and what the dtype cannot hold marks
+    nothing. A _FillValue of two numbers is a complex one.
 
     >>> typed({"_FillValue": -1, "units": "m"}, np.dtype("int16"))["_FillValue"].dtype
     dtype('int16')
@@ -49,17 +51,31 @@ def typed(attributes: Mapping[str, object], dtype: np.dtype) -> dict[str, object
     out = dict(attributes)
     for name in ("_FillValue", "missing_value"):
         if name in out:
+            value = np.asarray(out.pop(name))
+            if name == "_FillValue" and dtype.kind == "c" and value.shape == (2,):
+                value = value.astype(np.float64).view(np.complex128)[0]
+            if value.dtype.kind not in "iufc" or dtype.kind not in "iufc":
+                continue
             with np.errstate(all="ignore"):
-                value = np.asarray(out[name])
-                if name == "_FillValue" and dtype.kind == "c" and value.shape == (2,):
-                    value = value.astype(np.float64).view(np.complex128)[0]
-                if value.dtype.kind in "iufc" and np.can_cast(value.dtype, dtype, "unsafe"):
-                    cast = value.astype(dtype)
-                    if np.array_equal(cast, value, equal_nan=value.dtype.kind in "fc"):
-                        out[name] = cast[()]
-                        continue
-            del out[name]  # what the dtype cannot hold marks nothing
+                cast = value.astype(dtype)
+                held = _held(value, cast, "_Unsigned" in out)
+            if held.all():
+                out[name] = cast[()]
+            elif held.any():
+                out[name] = cast[held]
     return out
+
+
+def _held(values: np.ndarray, cast: np.ndarray, said_unsigned: bool) -> np.ndarray:
+    """Tell which values the dtype of `cast` can hold."""
+    if cast.dtype.kind in "fc":
+        real = values.dtype.kind != "c" or cast.dtype.kind == "c"
+        return (np.isfinite(cast) == np.isfinite(values)) & (real or values.imag == 0)
+    held = np.asarray(cast == values)
+    if values.dtype.kind in "iu" and (said_unsigned or cast.dtype.kind == "u"):
+        sign = "i" if cast.dtype.kind == "u" else "u"
+        held |= values.astype(f"{sign}{cast.dtype.itemsize}") == values
+    return held
 
 
 class CoordinateVariables:

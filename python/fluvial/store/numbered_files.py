@@ -58,9 +58,7 @@ def numbered_files(pattern: str) -> list[tuple[int, str]]:
             f"cannot use the pattern of files: got '{shown_text(pattern)}'; allowed: one %T, or "
             "%06T, in the file's own name, as in 'run/data%T.h5'"
         )
-    (mark,) = marks
-    digits = rf"\d{{{int(mark[1])},}}" if mark[1] else r"\d+"
-    fits = re.compile(f"{re.escape(name[: mark.start()])}({digits}){re.escape(name[mark.end() :])}")
+    fits = _expression(name, marks[0])
     found: dict[int, str] = {}
     for entry in sorted(_entries(folder or ".")):
         if (match := fits.fullmatch(entry)) is None:
@@ -78,6 +76,28 @@ def numbered_files(pattern: str) -> list[tuple[int, str]]:
             f"pattern and the working directory, {os.getcwd()}."
         )
     return sorted(found.items())
+
+
+def fits_pattern(path: str, pattern: str) -> bool:
+    """Tell whether a file is one of those that a pattern stands for. Local.
+
+    >>> fits_pattern("run/data12.h5", "run/data%T.h5")
+    True
+    """
+    folder, name = os.path.split(pattern)
+    mark = _NUMBER.search(name)
+    own_folder, own = os.path.split(os.path.realpath(path))
+    return (
+        mark is not None
+        and os.path.realpath(folder or ".") == own_folder
+        and _expression(name, mark).fullmatch(own) is not None
+    )
+
+
+def _expression(name: str, mark: re.Match[str]) -> re.Pattern[str]:
+    """Return what fits the names of a pattern; its group is the number."""
+    digits = rf"\d{{{int(mark[1])},}}" if mark[1] else r"\d+"
+    return re.compile(f"{re.escape(name[: mark.start()])}({digits}){re.escape(name[mark.end() :])}")
 
 
 def _entries(folder: str) -> list[str]:

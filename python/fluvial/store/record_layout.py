@@ -166,8 +166,9 @@ def _same_values(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 def _dims_of(name: str, extent: Extent) -> tuple[str, ...]:
     labels = axis_labels(len(extent.shape), extent.attrs)
     if labels is None:
-        short = name.rpartition("/")[2]
-        return tuple(f"{short}_dim_{axis}" for axis in range(len(extent.shape)))
+        # With its path: datasets of one name in several groups have lengths of their own.
+        path = name.replace("/", "_")
+        return tuple(f"{path}_dim_{axis}" for axis in range(len(extent.shape)))
     if TIME in labels:
         raise InvalidArgument(
             f"'{name}' has an axis that is called 'time': got axes {listed(labels)}; allowed: "

@@ -50,9 +50,14 @@ template <class T>
 std::optional<T> real_of(Number number) {
     constexpr double largest =
         std::is_same_v<T, Half> ? 65504 : static_cast<double>(std::numeric_limits<T>::max());
-    const double value = as_double(number);
-    if (std::isfinite(value) && std::abs(value) > largest) {
-        return std::nullopt;
+    // Half of the last place: files say 3.4028235e38 for the largest float32.
+    constexpr double rounded = std::is_same_v<T, Half> ? 16 : sizeof(T) == 4 ? 0x1p103 : 0;
+    double value = as_double(number);
+    if (std::isfinite(value)) {
+        if (std::abs(value) > largest && std::abs(value) >= largest + rounded) {
+            return std::nullopt;
+        }
+        value = std::clamp(value, -largest, largest);
     }
     if constexpr (std::is_same_v<T, Half>) {
         return Half(static_cast<float>(value));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -52,6 +53,11 @@ TEST_CASE("missing values of every kind") {
     CHECK(value_of<float>(floats.missing[0]) == 9.96921e36f);
     CHECK(value_of<float>(floats.missing[1]) == 1e20f);
     CHECK(std::isnan(value_of<float>(floats.missing[2])));
+    const Decoding largest =
+        quiet({{"missing_value", std::vector<double>{3.4028235e38, -3.5e38}}}, DType::Float64);
+    CHECK(value_of<double>(largest.missing.at(0)) == 3.4028235e38);
+    const Decoding rounded = quiet({{"missing_value", 3.4028235e38}}, DType::Float32);
+    CHECK(value_of<float>(rounded.missing.at(0)) == std::numeric_limits<float>::max());
     const Decoding shorts = quiet({{"_FillValue", std::int64_t{-32768}}}, DType::Int16);
     CHECK(value_of<std::int16_t>(shorts.missing.at(0)) == -32768);
     const Decoding longs = quiet({{"_FillValue", INT64_MIN + 1}}, DType::Int64);
@@ -95,6 +101,8 @@ TEST_CASE("what the dtype cannot hold is ignored with a warning") {
           "'t': missing_value is ignored: 40000 is not a value of int16");
     CHECK(warning({{"missing_value", 1e300}}, DType::Float32) ==
           "'t': missing_value is ignored: 1e+300 is not a value of float32");
+    CHECK(warning({{"missing_value", -3.4028236e38}}, DType::Float32).find("of float32") !=
+          std::string::npos);
     CHECK(warning({{"missing_value", 0.5}}, DType::Int32).find("0.5 is not") != std::string::npos);
     CHECK(warning({{"_FillValue", std::string("none")}}, DType::Int8).find("not a number") !=
           std::string::npos);

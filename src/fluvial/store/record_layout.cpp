@@ -56,9 +56,11 @@ std::optional<Numbers> numbers_of(const Attributes& attributes, const char* name
 std::vector<std::string> labels_of(const DatasetDescription& dataset) {
     std::vector<std::string> labels = axis_labels(dataset);
     if (labels.empty()) {
-        const std::string last = dataset.name.substr(dataset.name.rfind('/') + 1);
+        // With its path: datasets of one name in several groups have lengths of their own.
+        std::string path = dataset.name;
+        std::replace(path.begin(), path.end(), '/', '_');
         for (int axis = 0; axis < dataset.shape.size(); ++axis) {
-            labels.push_back(text(last, "_dim_", axis));
+            labels.push_back(text(path, "_dim_", axis));
         }
     }
     if (std::find(labels.begin(), labels.end(), record_axis) != labels.end()) {
