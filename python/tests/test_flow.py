@@ -70,6 +70,21 @@ def test_map_of_tuples_in_any_order_and_without_end(pool):
             pool.map(abs, [1], **sizes)
 
 
+@pytest.mark.parametrize("chunksize", [1, 2])
+@pytest.mark.parametrize("unordered", [False, True])
+def test_the_results_of_a_map_can_be_closed(pool, chunksize, unordered):
+    results = pool.map(abs, range(100), chunksize=chunksize, unordered=unordered)
+    assert next(results) >= 0
+    results.close()
+    assert list(results) == []
+
+
+def test_a_time_that_is_over_already_is_no_wrong_one(pool):
+    late = pool.map(time.sleep, [0.2], timeout=-0.001)  # as ProcessPoolExecutor has it
+    with pytest.raises(TimeoutError):
+        next(late)
+
+
 def test_futures_are_inputs_wherever_they_stand(pool):
     two, three = pool.submit(power, 2, 1), pool.submit(power, 3, 1)
     assert pool.submit(power, two, three).result() == 8

@@ -71,6 +71,10 @@ def test_files_and_folders(pool, tmp_path):
         run(pool, ["true"], files={"../up": ""})
     with pytest.raises(fl.NoSuchFile, match="no program to run: got 'no-such-program'"):
         run(pool, ["no-such-program"])
+    with pytest.raises(fl.NoSuchFile, match=r"got '\./none', which is not there"):
+        run(pool, ["./none"])
+    with pytest.raises(fl.NoSuchFile, match=r"got '\./own', which may not be executed.*chmod"):
+        run(pool, ["./own"], files={"own": "#!/bin/sh"})
     with pytest.raises(fl.NoSuchFile, match="no folder to run a program in"):
         run(pool, ["true"], cwd=tmp_path / "nowhere")
     with pytest.raises(fl.InvalidArgument, match="got no words"):

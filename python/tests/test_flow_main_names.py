@@ -42,10 +42,33 @@ def program_of(source, **known):
     return types.SimpleNamespace(**names), names
 
 
+SHARED = """
+import cloudpickle
+from mpi4py import MPI
+
+import fluvial as fl
+
+class Box:
+    pass
+
+@fl.parallel
+def share(comm, box):
+    MPI.pickle.__init__(cloudpickle.dumps, cloudpickle.loads)
+    return [type(one) is type(box) for one in comm.allgather(box)]
+"""
+
+
 @pytest.fixture(params=[None, 1], ids=["serial", "started"])
 def pool(request):
     with fl.Pool(request.param) as made:
         yield made
+
+
+def test_ranks_of_a_team_send_each_other_objects_of_the_main_program():
+    program, _ = program_of(SHARED)
+    with fl.Pool(2) as pool:
+        shared = pool.with_options(ranks=2).submit(program.share, program.Box())
+        assert shared.result() == [True, True]
 
 
 @pytest.mark.parametrize("ranks", [None, 1], ids=["serial", "started"])

@@ -248,9 +248,13 @@ def _program(words: list[str], folder: pathlib.Path, environment: Mapping[str, s
     name = str(folder / words[0]) if os.path.dirname(words[0]) else words[0]
     found = shutil.which(name, path=environment.get("PATH", os.defpath))
     if found is None:
+        why = "which is not on this rank's PATH"
+        if os.path.dirname(words[0]):
+            there = os.path.exists(name)
+            why = "which may not be executed" if there else "which is not there"
         raise _core.NoSuchFile(
-            f"no program to run: got {shown(words[0])}, which is not on this rank's PATH; allowed: "
-            "a program there, or the path of one that may be executed"
+            f"no program to run: got {shown(words[0])}, {why}; allowed: a program on PATH, or the "
+            "path of one that may be executed (chmod +x)"
         )
     return found
 

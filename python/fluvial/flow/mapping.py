@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeAlias, TypeVar
 
 from .._core import InvalidArgument
 from ..base.arguments import to_int, to_wait
@@ -17,6 +18,8 @@ from .future import Future
 
 Call = TypeVar("Call")
 R = TypeVar("R")
+Results: TypeAlias = Generator[R, None, None]
+"""Closing it cancels what has not been returned."""
 
 
 def check_sizes(chunksize: int, buffersize: int | None, unordered: bool) -> None:
@@ -36,14 +39,14 @@ def in_order(
     calls: Iterable[Call],
     timeout: float | None,
     buffersize: int | None,
-) -> Iterator[R]:
+) -> Results[R]:
     """Submit them, at once or `buffersize` ahead of what was taken, and return their results."""
-    timeout = to_wait(timeout, "timeout")
+    timeout = _limit(timeout)
     left = iter(calls)
     futures = deque(submit(call) for call in itertools.islice(left, buffersize))
     end = None if timeout is None else time.monotonic() + timeout
 
-    def results() -> Iterator[R]:
+    def results() -> Results[R]:
         try:
             while futures:
                 wait = None if end is None else max(end - time.monotonic(), 0.0)
@@ -59,13 +62,13 @@ def in_order(
 
 def as_they_come(
     submit: Callable[[Call], Future[R]], calls: Iterable[Call], timeout: float | None
-) -> Iterator[R]:
+) -> Results[R]:
     """Submit them at once, and return the result that comes first."""
-    timeout = to_wait(timeout, "timeout")
+    timeout = _limit(timeout)
     futures = [submit(call) for call in calls]
     done = concurrent.futures.as_completed(futures, timeout)
 
-    def results() -> Iterator[R]:
+    def results() -> Results[R]:
         try:
             for future in done:
                 yield future.result()
@@ -73,3 +76,16 @@ def as_they_come(
             cancel_together(futures)
 
     return results()
+
+
+def one_by_one(chunks: Results[list[R]]) -> Results[R]:
+    """Return the results of chunks of calls."""
+    with contextlib.closing(chunks):
+        for results in chunks:
+            yield from results
+
+
+def _limit(timeout: float | None) -> float | None:
+    """Return how long to wait; as Python's executors have it, what is left may be below 0."""
+    over = isinstance(timeout, int | float) and timeout < 0
+    return 0.0 if over else to_wait(timeout, "timeout")

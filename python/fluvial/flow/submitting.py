@@ -17,7 +17,7 @@ from .cancellation import CancelFutures
 from .functions import for_many_calls, name_of
 from .future import Future
 from .joblib_backend import joblib_backend
-from .mapping import as_they_come, check_sizes, in_order
+from .mapping import Results, as_they_come, check_sizes, in_order, one_by_one
 from .options import OptionChanges, TaskOptions, changed_options
 from .parallel import is_parallel
 from .task import Task
@@ -101,7 +101,7 @@ class Submitting(concurrent.futures.Executor):
         many = _results(
             lambda chunk: named.submit(_call_all, fn, chunk), chunks, timeout, buffersize, unordered
         )
-        return itertools.chain.from_iterable(many)
+        return one_by_one(many)
 
     def joblib_backend(self) -> ParallelBackendBase:
         """Return a backend that runs joblib's (and scikit-learn's) parallel calls as tasks.
@@ -291,7 +291,7 @@ def _results(
     timeout: float | None,
     buffersize: int | None,
     unordered: bool,
-) -> Iterator[R]:
+) -> Results[R]:
     if unordered:
         return as_they_come(submit, calls, timeout)
     return in_order(submit, calls, timeout, buffersize)

@@ -58,12 +58,11 @@ def formatted(text: str, values: Sequence[object]) -> str:
         conversion, value = match[0], next(rest)
         if conversion[-1] in "sb":
             return f"{conversion[:-1]}s" % shown_value(value)
-        try:
-            return conversion.replace("l", "") % value
-        except TypeError:
-            raise ValueError(
-                f"{conversion} of a format: got {value!r}; allowed: a number"
-            ) from None
+        whole = INT in _TAKEN[conversion[-1]] and FLOAT not in _TAKEN[conversion[-1]]
+        if not isinstance(value, int if whole else int | float):
+            numbers = "a whole number" if whole else "a number"
+            raise ValueError(f"{conversion} of a format: got {value!r}; allowed: {numbers}")
+        return conversion.replace("l", "") % value
 
     return _CONVERSION.sub(put, text)
 

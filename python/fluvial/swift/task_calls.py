@@ -198,7 +198,10 @@ def as_kind(value: object, kind: Kind, name: str) -> object:
 
 def _in_64_bits(value: object, kind: Kind, name: str) -> object:
     if type(value) is int and not fits_in_64_bits(value):
-        raise _wrong(value, kind, name)
+        raise TypeError(
+            f"output {name!r} is too large for {kind}: it returned {value!r:.60}; allowed: -2**63 "
+            "to 2**63 - 1"
+        )
     return value
 
 

@@ -128,11 +128,19 @@ def test_a_parallel_leaf_on_one_rank(script):
         ('() subtract() "leaves"; subtract();', "has no function 'subtract'"),
         ('() nothing() "leaves" "2.0"; nothing();', "has version 1.4.2; allowed: 2.0 or later"),
         ('(int r) nothing() "leaves"; trace(nothing());', "output 'r' is no int: it returned None"),
-        ('(int r) huge() "leaves"; trace(huge());', "output 'r' is no int: it returned 13582985"),
+        (
+            '(int r) huge() "leaves"; trace(huge());',
+            "output 'r' is too large for int: it returned 1358",
+        ),
         (
             '(float r) huge() "leaves"; trace(huge());',
             "output 'r' is no float: it returned 13582985",
         ),
+        (
+            'string f = strcat("%", "d"); printf(f, 2.5);',
+            "%d of a format: got 2.5; allowed: a whole",
+        ),
+        ('string f = strcat("%", "f"); printf(f, "a");', "%f of a format: got 'a'; allowed: a num"),
         ('(int r[]) nothing() "leaves"; trace(nothing());', "output 'r' is no int[]"),
         ('(int o) f() "leaves" "" [ "<<o>> = 1 +" ]; trace(f());', "SyntaxError"),
     ],
