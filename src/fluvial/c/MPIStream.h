@@ -83,9 +83,10 @@ int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// such as the outer layer of a mesh, of less than 2 GiB of data (MPI_ERR_ARG beyond: send parts of
 /// it); it is taken from where it lies. The result is one `resultDataType`. `processDataType` is
 /// what the intermediate function sees elements as: an element consists of *len of these.
-/// MPI_DATATYPE_NULL: of one `streamDataType`. The types may be freed afterwards. Collective over
-/// producers and consumers, which give equal types, and consumers equal operations, blocking:
-/// MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
+/// MPI_DATATYPE_NULL: of one `streamDataType`. These lie as the extent of their type says, which
+/// may be negative; MPI_ERR_ARG where it lets them overlap. The types may be freed afterwards.
+/// Collective over producers and consumers, which give equal types, and consumers equal
+/// operations, blocking: MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
 int MPIStream_Attach(MPI_Datatype streamDataType, MPI_Datatype resultDataType,
                      MPI_Datatype processDataType, MPIStream_Operation* operation,
                      MPIStream* stream, MPIStream_Channel* channel);
