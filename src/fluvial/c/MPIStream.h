@@ -132,9 +132,12 @@ int MPIStream_Ioperate(MPIStream* stream);
 
 /// *flag: whether everything that this rank has begun without blocking is complete: the memory of
 /// MPIStream_Isend() may be reused, what MPIStream_Iterminate() ended has left; and on consumers
-/// whether the stream has ended. Makes progress, and does not block.
+/// whether the stream has ended, whether or not they called MPIStream_Ioperate(). On a rank that
+/// is producer, too, the end counts once it has begun to terminate, since it cannot come before.
+/// Makes progress in all streams of the channel, in which consumers process elements, and notices
+/// failures, until this stream has ended here. Does not block.
 int MPIStream_Test(int* flag, MPIStream* stream);
-/// Blocking until the same is so.
+/// Blocking until the same is so: consumers process elements until the end of the stream.
 int MPIStream_Wait(MPIStream* stream);
 /// `count` elements that lie side by side, as MPI has it (by the extent of the type). Blocking as
 /// MPIStream_Send().

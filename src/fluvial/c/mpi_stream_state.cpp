@@ -13,6 +13,7 @@
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/local_operation.hpp"
+#include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::c {
 namespace {
@@ -105,20 +106,27 @@ bool AttachedStream::sends_complete() {
     return true;
 }
 
+bool AttachedStream::awaits_end() const {
+    const stream::StreamState& state = *stream.state();
+    return state.consumer && !(state.producer && !state.terminating) && !stream.ended();
+}
+
 bool AttachedStream::test() {
-    const bool sent = sends_complete();
-    if (operating && !stream.ended()) {
+    if (!stream.ended() || !under_way.empty() || inquiry) {
         channel->progress();
     }
-    return sent && (!operating || stream.ended());
+    return sends_complete() && !awaits_end();
 }
 
 void AttachedStream::wait() {
+    if (test()) {
+        return;
+    }
     while (!sends_complete()) {
         stream::Pending first = under_way.front();
         first.wait();
     }
-    if (operating) {
+    if (awaits_end()) {
         stream.operate();
     }
 }
