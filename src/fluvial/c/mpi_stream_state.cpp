@@ -141,7 +141,7 @@ TravellingResult AttachedStream::result() {
 
 bool AttachedStream::take_answer(const stream::Outcome& answer, void* resultbuf) {
     const TravellingResult result(answer.result);
-    covered = answer.elements;
+    covered = result.elements;
     if (result.known) {
         types->result.unpack(result.packed.data(), resultbuf);
     }
@@ -163,10 +163,10 @@ void AttachedStream::report() {
 
 std::string AttachedStream::report_line() {
     const TravellingResult all(stream.result());
+    const std::uint64_t elements = stream.state()->outcome->elements;  // of all consumers
     const std::string& name = stream.options().name;
-    std::string line =
-        text(name.empty() ? text("stream ", stream.number()) : name, ": ", all.elements,
-             " elements, ", all.elements * types->element.bytes(), " bytes");
+    std::string line = text(name.empty() ? text("stream ", stream.number()) : name, ": ", elements,
+                            " elements, ", elements * types->element.bytes(), " bytes");
     const std::string items = items_text(types->result, all.packed);
     if (types->combination.op != MPI_OP_NULL && all.known && !items.empty()) {
         line += ", result " + items;

@@ -331,7 +331,9 @@ TEST_CASE("results are combined in the order of ranks, as what the terminal func
     Consumer b(MPI_INT, MPI_INT, MPI_INT, MPI_OP_NULL, accumulate, comm);
     a.take<int>({5});
     b.take<int>({6});
-    CHECK(a.result<int>(a.operation->merge(a.operation->partial(), b.operation->partial())) == 5);
+    const auto kept = a.operation->merge(a.operation->partial(), b.operation->partial());
+    CHECK(a.result<int>(kept) == 5);
+    CHECK(TravellingResult(kept).elements == 1);
 
     const int lengths[] = {1, 1};
     const MPI_Aint places[] = {0, 8};
