@@ -159,3 +159,24 @@ TEST_CASE("numbers of attributes are those that were said, or codes") {
     CHECK(wholes("half", 1) == FLUVIAL_ERANGE);
     CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
 }
+
+#ifdef FLUVIAL_HDF5
+TEST_CASE("an attribute without a name is refused in each step, not in the first alone") {
+    const Folder folder;
+    const std::string path = folder / "plate.h5";
+    for (const int of : {FLUVIAL_SERIES, FLUVIAL_DATASET}) {
+        CAPTURE(of);
+        fluvial_writer* writer = nullptr;
+        REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, path.c_str(), MPI_INFO_NULL, &writer) ==
+                FLUVIAL_OK);
+        CHECK(fluvial_writer_put_att_text(writer, of, of == FLUVIAL_SERIES ? nullptr : "x", "",
+                                          "y") == FLUVIAL_OK);
+        for (int step = 0; step < 3; ++step) {
+            CHECK(put_step_of_file(writer, folder) == FLUVIAL_EINVAL);
+            CHECK(says(of == FLUVIAL_SERIES ? "an attribute of the series has no name"
+                                            : "an attribute of 'x' has no name"));
+        }
+        CHECK(fluvial_writer_abort(writer) == FLUVIAL_OK);
+    }
+}
+#endif
