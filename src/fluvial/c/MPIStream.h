@@ -209,8 +209,8 @@ typedef unsigned long long (*MPIStream_Choose_function)(const void* element, voi
 typedef int (*MPIStream_Batch_function)(const void* elements, long long count, void* inout,
                                         void* context);
 
-/// Equal on all ranks, but for functions and contexts: the library cannot tell whether functions
-/// are the same. `functions` says it for them.
+/// Equal on all ranks, but for the name, which is each rank's own word, and for functions and
+/// contexts: the library cannot tell whether functions are the same. `functions` says it for them.
 typedef struct MPIStream_Options {
     const char* name;     ///< in messages and reports; null: "stream 0" and so on
     size_t buffer_bytes;  ///< memory for elements at each consumer; 0: the library's choice
@@ -229,7 +229,8 @@ typedef struct MPIStream_Options {
     MPIStream_Batch_function batch;
     void* batch_context;
     /// Null, or a name and version of the program's own functions in this stream, such as
-    /// "accumulate 2": MPI_ERR_ARG on all ranks when ranks say different ones.
+    /// "accumulate 2": MPI_ERR_ARG on all ranks when consumers say different ones, and with
+    /// MPISTREAM_BY_FUNCTION when any ranks do. That of other producers is not looked at.
     const char* functions;
 } MPIStream_Options;
 
