@@ -42,6 +42,52 @@ def test_a_text_with_a_nul_of_a_series(tmp_path, suffix):
             step.put("x", X)
 
 
+@pytest.mark.parametrize("suffix", ["h5", "bp"])
+def test_an_attribute_without_a_name(tmp_path, suffix):
+    path = str(tmp_path / f"a.{suffix}")
+    with fl.open(path, "w") as series:
+        series.attrs[""] = "y"
+        for _ in range(2):
+            refused = pytest.raises(
+                fl.InvalidArgument, match="an attribute of the series has no name"
+            )
+            with refused, series.step() as step:
+                step.put("x", X)
+        del series.attrs[""]
+        series.attrs["author"] = "somebody"
+        with (
+            pytest.raises(fl.InvalidArgument, match="an attribute of 'x' has no name"),
+            series.step() as step,
+        ):
+            step.put("x", X, attrs={"": 1})
+        with series.step() as step:
+            step.put("x", X, attrs={"comment": "with a name"})
+    with fl.open(path) as series:
+        assert series.attrs["author"] == "somebody"
+        assert len(list(series)) == 1
+
+
+def test_a_file_that_could_not_be_made_is_made_by_the_next_step(tmp_path, monkeypatch):
+    pytest.importorskip("h5py")
+    from fluvial.store import hdf5_output
+
+    path = str(tmp_path / "a.h5")
+    with fl.open(path, "w") as series:
+        series.attrs["author"] = "somebody"
+        with monkeypatch.context() as patch:
+
+            def fail(*_):
+                raise ValueError("no attributes now")
+
+            patch.setattr(hdf5_output, "set_attributes", fail)
+            with pytest.raises(ValueError, match="no attributes now"), series.step() as step:
+                step.put("x", X)
+        with series.step() as step:
+            step.put("x", X)
+    with fl.open(path) as series:
+        assert series.attrs["author"] == "somebody"
+
+
 @pytest.mark.parametrize("engine", ["hdf5", "netcdf4"])
 @pytest.mark.parametrize("value", TOO_LARGE)
 def test_attributes_that_are_too_large_for_hdf5(tmp_path, engine, value):

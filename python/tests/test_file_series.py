@@ -331,3 +331,19 @@ def test_after_an_error_come_the_other_steps(tmp_path):
         for thread in threads:
             thread.join()
         assert other.next() is None
+
+
+@pytest.mark.parametrize("name", ["run.h5", "run.nc", "run%T.h5"])
+def test_no_iteration_comes_after_the_largest(tmp_path, name):
+    largest = 2**63 - 1
+    with fl.open(str(tmp_path / name), "w") as series:
+        with pytest.raises(
+            fl.InvalidArgument, match="iteration is out of range: got 9223372036854"
+        ):
+            series.step(iteration=largest + 1)
+        with series.step(iteration=largest) as step:
+            step.put("x", np.arange(3.0))
+        with pytest.raises(
+            fl.InvalidArgument, match="iteration is out of range: got 9223372036854"
+        ):
+            series.step()

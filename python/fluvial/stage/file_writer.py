@@ -117,7 +117,8 @@ class FileWriteSeries:
         Raises
         ------
         InvalidArgument
-            Another step is open, or the series is closed; `iteration` is not above the last one.
+            Another step is open, or the series is closed; `iteration` is not above the last one,
+            or there is no larger one.
         """
         if self._closed:
             raise InvalidArgument("the series is closed; use it inside its `with` block")
@@ -132,12 +133,12 @@ class FileWriteSeries:
             attributes["time"] = to_float(time, "time")
         if dt is not None:
             attributes["dt"] = to_float(dt, "dt")
-        if iteration is not None and to_iteration(iteration) < self._index:
+        index = to_iteration(self._index if iteration is None else iteration)
+        if index < self._index:
             raise InvalidArgument(
                 f"iterations of files ascend: got {shown(iteration)}; allowed: {self._index} and "
                 "above"
             )
-        index = self._index if iteration is None else iteration
         self._step = FileWriteStep(self, index, attributes, plain_groups(groups))
         self._index = index + 1
         self._steps += 1

@@ -20,10 +20,15 @@ def check_attributes(attrs: Mapping[str, object], what: str, bytes_max: int | No
     Raises
     ------
     InvalidArgument
-        A name or a text has a NUL, at which HDF5 and ADIOS2 end it, or one attribute takes more
-        than `bytes_max` bytes.
+        A name or a text has a NUL, at which HDF5 and ADIOS2 end it, or one attribute has no name
+        or takes more than `bytes_max` bytes.
     """
     for name, value in attrs.items():
+        if not name:
+            raise InvalidArgument(
+                f"an attribute of {what} has no name: got ''; allowed: one character or more. "
+                "Call it something"
+            )
         check_text(name, f"the name of an attribute of {what}")
         texts = value if isinstance(value, list | tuple) else [value]
         for text in texts:

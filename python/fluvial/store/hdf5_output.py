@@ -97,8 +97,13 @@ class Hdf5Output:
         )
 
     def _make_file(self, of_series: Mapping[str, object]) -> None:
-        self._file = new_file(self.path)
-        set_attributes(self._file.id, of_series)
+        file = new_file(self.path)
+        try:
+            set_attributes(file.id, of_series)
+        except BaseException:
+            file.close()
+            raise
+        self._file = file  # whole: where this raises the next step begins anew
 
     def _packings_of(
         self, layout: StepLayout, regions: Mapping[str, Sequence[Region]]

@@ -45,7 +45,7 @@ class StepLayout(NamedTuple):
         Raises
         ------
         InvalidArgument
-            One has a NUL in it, or takes more than `bytes_max` bytes.
+            One has a NUL in it, has no name, or takes more than `bytes_max` bytes.
         """
         for path, attrs in self.groups.items():
             check_text(path, "the name of a group")

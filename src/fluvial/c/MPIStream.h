@@ -83,9 +83,10 @@ int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// such as the outer layer of a mesh, of less than 2 GiB of data (MPI_ERR_ARG beyond: send parts of
 /// it); it is taken from where it lies. The result is one `resultDataType`. `processDataType` is
 /// what the intermediate function sees elements as: an element consists of *len of these.
-/// MPI_DATATYPE_NULL: of one `streamDataType`. The types may be freed afterwards. Collective over
-/// producers and consumers, which give equal types, and consumers equal operations, blocking:
-/// MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
+/// MPI_DATATYPE_NULL: of one `streamDataType`. These lie as the extent of their type says, which
+/// may be negative; MPI_ERR_ARG where it lets them overlap. The types may be freed afterwards.
+/// Collective over producers and consumers, which give equal types, and consumers equal
+/// operations, blocking: MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
 int MPIStream_Attach(MPI_Datatype streamDataType, MPI_Datatype resultDataType,
                      MPI_Datatype processDataType, MPIStream_Operation* operation,
                      MPIStream* stream, MPIStream_Channel* channel);
@@ -100,11 +101,11 @@ int MPIStream_Iterminate(MPIStream* stream);
 /// The result so far, of all consumers, at any time of the stream's life: *flag is 1 when it is in
 /// `resultbuf`, and 0 when there is none yet (the MPI_MAX of no element). Consumers answer before
 /// they process further elements; MPIStream_Covered() tells how many the answer is made of.
-/// Blocking. A message to and from each consumer. With MPI_OP_NULL as terminal function nothing is
-/// combined: it is the first consumer's own result.
+/// Producers. Blocking. A message to and from each consumer. With MPI_OP_NULL as terminal function
+/// nothing is combined: it is the first consumer's own result, made of its elements alone.
 int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream);
-/// The same without blocking. The first call asks; it and later calls set *flag to 1 once the
-/// answer is in `resultbuf`. The next call then asks anew.
+/// The same without blocking, on producers, too. The first call asks; it and later calls set *flag
+/// to 1 once the answer is in `resultbuf`. The next call then asks anew.
 int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream);
 /// A verdict on what all producers contribute, as soon as it is certain, without waiting for the
 /// slowest. Each producer passes the address of one element, and gets the verdict of this round,
@@ -131,9 +132,12 @@ int MPIStream_Ioperate(MPIStream* stream);
 
 /// *flag: whether everything that this rank has begun without blocking is complete: the memory of
 /// MPIStream_Isend() may be reused, what MPIStream_Iterminate() ended has left; and on consumers
-/// whether the stream has ended. Makes progress, and does not block.
+/// whether the stream has ended, whether or not they called MPIStream_Ioperate(). On a rank that
+/// is producer, too, the end counts once it has begun to terminate, since it cannot come before.
+/// Makes progress in all streams of the channel, in which consumers process elements, and notices
+/// failures, until this stream has ended here. Does not block.
 int MPIStream_Test(int* flag, MPIStream* stream);
-/// Blocking until the same is so.
+/// Blocking until the same is so: consumers process elements until the end of the stream.
 int MPIStream_Wait(MPIStream* stream);
 /// `count` elements that lie side by side, as MPI has it (by the extent of the type). Blocking as
 /// MPIStream_Send().
@@ -148,7 +152,8 @@ int MPIStream_Commit(long long count, MPIStream* stream);
 int MPIStream_Flush(MPIStream* stream);
 
 /// The result of a stream, and the number of elements that it is made of (which may be null).
-/// Blocking until the stream has ended. Consumers, and producers with result_on_producers.
+/// Blocking until the stream has ended. Consumers, and producers with result_on_producers. With
+/// MPI_OP_NULL consumers get their own, and producers the first consumer's.
 /// MPI_ERR_ARG for the MPI_MIN, MPI_MAX and the like of no element at all.
 int MPIStream_Result(void* resultbuf, long long* elements, MPIStream* stream);
 
@@ -204,8 +209,8 @@ typedef unsigned long long (*MPIStream_Choose_function)(const void* element, voi
 typedef int (*MPIStream_Batch_function)(const void* elements, long long count, void* inout,
                                         void* context);
 
-/// Equal on all ranks, but for functions and contexts: the library cannot tell whether functions
-/// are the same. `functions` says it for them.
+/// Equal on all ranks, but for the name, which is each rank's own word, and for functions and
+/// contexts: the library cannot tell whether functions are the same. `functions` says it for them.
 typedef struct MPIStream_Options {
     const char* name;     ///< in messages and reports; null: "stream 0" and so on
     size_t buffer_bytes;  ///< memory for elements at each consumer; 0: the library's choice
@@ -224,7 +229,8 @@ typedef struct MPIStream_Options {
     MPIStream_Batch_function batch;
     void* batch_context;
     /// Null, or a name and version of the program's own functions in this stream, such as
-    /// "accumulate 2": MPI_ERR_ARG on all ranks when ranks say different ones.
+    /// "accumulate 2": MPI_ERR_ARG on all ranks when consumers say different ones, and with
+    /// MPISTREAM_BY_FUNCTION when any ranks do. That of other producers is not looked at.
     const char* functions;
 } MPIStream_Options;
 

@@ -163,9 +163,9 @@ int fluvial_object_io_add(fluvial_object_io* io, const char* dataset);
 ///
 /// MPI_SUM and MPI_PROD accumulate in double (integers: in 64 bits, modulo 2^64), MPI_MIN, MPI_MAX,
 /// MPI_MINLOC and MPI_MAXLOC in the dataset's type; the end result is converted to `type`:
-/// FLUVIAL_ERANGE when it does not fit. All other operations, logical, bitwise and those of
-/// MPI_Op_create, see elements that are already converted to `type` (FLUVIAL_ERANGE when one does
-/// not fit); they must commute.
+/// FLUVIAL_ERANGE when it does not fit; floating-point types round it. All other operations,
+/// logical, bitwise and those of MPI_Op_create, see elements that are already converted to `type`
+/// (FLUVIAL_ERANGE when one does not fit); they must commute.
 /// Of no elements MPI_SUM is 0, MPI_PROD 1, a floating-point extremum NaN; the others fail.
 ///
 /// MPI_SUM, MPI_PROD and extrema run at any thread level of MPI, on threads of Fluvial's own.

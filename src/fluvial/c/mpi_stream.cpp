@@ -262,7 +262,6 @@ int MPIStream_Operate(MPIStream* stream) {
 int MPIStream_Ioperate(MPIStream* stream) {
     return mpi_guarded([&] {
         c::AttachedStream& state = state_of(stream);
-        state.operating = true;
         state.stream.operate_some();
         state.report();
     });

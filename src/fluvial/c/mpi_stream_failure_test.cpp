@@ -89,3 +89,30 @@ TEST_CASE("a failing operation is an error on every rank, and the channel can be
     CHECK(all_ranks(code == MPI_ERR_OTHER));
     CHECK(error_says("batch function"));
 }
+
+TEST_CASE("a rank that only tests, with nothing under way, learns of a failure") {
+    World world;
+    MPIStream_Options options;
+    MPIStream_Options_init(&options);
+    options.batch = fail_at_once;
+    options.latency_s = 0;
+    MPIStream_Operation operation = {nullptr, MPI_SUM};
+    MPIStream stream;
+    REQUIRE(MPIStream_AttachWith(&options, MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream,
+                                 &world.channel) == MPI_SUCCESS);
+    const long value = 1;
+    int code = MPI_SUCCESS;
+    if (world.rank == 0) {  // other producers do nothing at all
+        code = MPIStream_Send(&value, &stream);
+        code = code == MPI_SUCCESS ? MPIStream_Flush(&stream) : code;
+    }
+    const double begin = MPI_Wtime();
+    while (code == MPI_SUCCESS && MPI_Wtime() - begin < 20) {
+        int flag = 0;
+        code = MPIStream_Test(&flag, &stream);
+    }
+    CHECK(all_ranks(code == MPI_ERR_OTHER));
+    CHECK(error_says("batch function"));
+    int flag = 0;
+    CHECK(MPIStream_Test(&flag, &stream) == MPI_ERR_OTHER);
+}

@@ -48,6 +48,52 @@ TEST_CASE("producers ask for the result so far, blocking and not") {
     }
 }
 
+TEST_CASE("without a terminal function the answer is the first consumer's own") {
+    World world(2);
+    for (const bool with_first : {true, false}) {
+        CAPTURE(with_first);
+        MPIStream_Options options;
+        MPIStream_Options_init(&options);
+        options.association = MPISTREAM_BY_FUNCTION;
+        options.choose = [](const void* element, void*) {
+            return static_cast<unsigned long long>(*static_cast<const long*>(element) % 2);
+        };
+        options.result_on_producers = 1;
+        MPIStream_Operation operation = {MPIStream_Elementwise(MPI_MAX), MPI_OP_NULL};
+        MPIStream stream;
+        REQUIRE(MPIStream_AttachWith(&options, MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream,
+                                     &world.channel) == MPI_SUCCESS);
+        const int consumers = world.size - world.producers;
+        const bool has_first = with_first || consumers < 2;
+        if (world.producer) {
+            for (long i = 0; i < 10; ++i) {
+                const long element = with_first ? i : 2 * i + 1;
+                REQUIRE(MPIStream_Send(&element, &stream) == MPI_SUCCESS);
+            }
+            REQUIRE(MPIStream_Terminate(&stream) == MPI_SUCCESS);
+        }
+        const long most = with_first ? (consumers < 2 ? 9 : 8) : 19;
+        const long long covered_all = world.producers * (with_first && consumers > 1 ? 5 : 10);
+        if (world.producer && !world.consumer) {
+            long found = -7;
+            long long elements = -7;
+            CHECK(MPIStream_Result(&found, &elements, &stream) ==
+                  (has_first ? MPI_SUCCESS : MPI_ERR_ARG));
+            CHECK(found == (has_first ? most : -7));
+            CHECK(elements == (has_first ? covered_all : -7));
+            int flag = -7;
+            found = -7;
+            CHECK(MPIStream_Query(&found, &flag, &stream) == MPI_SUCCESS);
+            CHECK(flag == (has_first ? 1 : 0));
+            CHECK(found == (has_first ? most : -7));
+            CHECK(MPIStream_Covered(&elements, &stream) == MPI_SUCCESS);
+            CHECK(elements == (has_first ? covered_all : 0));
+        } else {
+            CHECK(MPIStream_Operate(&stream) == MPI_SUCCESS);
+        }
+    }
+}
+
 TEST_CASE("nothing yet is no answer") {
     World world;
     MPIStream_Operation operation = {MPIStream_Elementwise(MPI_MAX), MPI_MAX};

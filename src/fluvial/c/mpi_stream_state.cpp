@@ -13,6 +13,7 @@
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/local_operation.hpp"
+#include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::c {
 namespace {
@@ -105,20 +106,27 @@ bool AttachedStream::sends_complete() {
     return true;
 }
 
+bool AttachedStream::awaits_end() const {
+    const stream::StreamState& state = *stream.state();
+    return state.consumer && !(state.producer && !state.terminating) && !stream.ended();
+}
+
 bool AttachedStream::test() {
-    const bool sent = sends_complete();
-    if (operating && !stream.ended()) {
+    if (!stream.ended() || !under_way.empty() || inquiry) {
         channel->progress();
     }
-    return sent && (!operating || stream.ended());
+    return sends_complete() && !awaits_end();
 }
 
 void AttachedStream::wait() {
+    if (test()) {
+        return;
+    }
     while (!sends_complete()) {
         stream::Pending first = under_way.front();
         first.wait();
     }
-    if (operating) {
+    if (awaits_end()) {
         stream.operate();
     }
 }
@@ -133,7 +141,7 @@ TravellingResult AttachedStream::result() {
 
 bool AttachedStream::take_answer(const stream::Outcome& answer, void* resultbuf) {
     const TravellingResult result(answer.result);
-    covered = answer.elements;
+    covered = result.elements;
     if (result.known) {
         types->result.unpack(result.packed.data(), resultbuf);
     }
@@ -155,10 +163,10 @@ void AttachedStream::report() {
 
 std::string AttachedStream::report_line() {
     const TravellingResult all(stream.result());
+    const std::uint64_t elements = stream.state()->outcome->elements;  // of all consumers
     const std::string& name = stream.options().name;
-    std::string line =
-        text(name.empty() ? text("stream ", stream.number()) : name, ": ", all.elements,
-             " elements, ", all.elements * types->element.bytes(), " bytes");
+    std::string line = text(name.empty() ? text("stream ", stream.number()) : name, ": ", elements,
+                            " elements, ", elements * types->element.bytes(), " bytes");
     const std::string items = items_text(types->result, all.packed);
     if (types->combination.op != MPI_OP_NULL && all.known && !items.empty()) {
         line += ", result " + items;

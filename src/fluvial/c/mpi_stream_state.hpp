@@ -29,12 +29,12 @@ struct AttachedStream {
     std::optional<stream::Inquiry> inquiry = {};
     std::uint64_t covered = 0;  ///< elements that the last answer to a query is made of
     bool choosing = false;      ///< the consumer depends on the element
-    bool operating = false;     ///< without blocking
     bool reported = false;
 
     void send(const void* element);
     void isend(const void* element);
-    /// Whether nothing is under way any more.
+    /// Whether nothing is under way any more, which on consumers the stream itself is. Makes
+    /// progress, unless all has ended.
     bool test();
     void wait();
     /// The global result, or this consumer's own where results are not combined; valid until the
@@ -47,6 +47,9 @@ struct AttachedStream {
 
   private:
     bool sends_complete();
+    /// This rank consumes a stream that has not ended. While it may still send itself, nobody waits
+    /// for the end here: it could not come.
+    bool awaits_end() const;
     std::string report_line();
 };
 

@@ -98,6 +98,41 @@ TEST_CASE("no call blocks: isend, iterminate, ioperate, test, wait") {
     }
 }
 
+TEST_CASE("test and wait tell the end to consumers that have not operated") {
+    World world;
+    MPIStream_Operation operation = sum_of_longs();
+    for (const bool waits : {false, true}) {
+        CAPTURE(waits);
+        MPIStream stream;
+        REQUIRE(MPIStream_Attach(MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream,
+                                 &world.channel) == MPI_SUCCESS);
+        const long value = 3;
+        int flag = -1;
+        if (world.producer) {
+            REQUIRE(MPIStream_Isend(&value, &stream) == MPI_SUCCESS);
+            CHECK(MPIStream_Wait(&stream) == MPI_SUCCESS);  // of what was sent, on a consumer, too
+        } else {
+            REQUIRE(MPIStream_Test(&flag, &stream) == MPI_SUCCESS);
+            CHECK(flag == 0);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (world.producer) {
+            REQUIRE(MPIStream_Send(&value, &stream) == MPI_SUCCESS);
+            CHECK(MPIStream_Iterminate(&stream) == MPI_SUCCESS);
+        }
+        if (waits) {
+            CHECK(MPIStream_Wait(&stream) == MPI_SUCCESS);
+        } else {
+            for (flag = 0; flag == 0;) {
+                REQUIRE(MPIStream_Test(&flag, &stream) == MPI_SUCCESS);
+            }
+        }
+        MPIStream_Statistics statistics;
+        CHECK(MPIStream_GetStatistics(&statistics, &stream) == MPI_SUCCESS);
+        CHECK(statistics.elements == (world.consumer ? 2 * world.producers : 0));
+    }
+}
+
 TEST_CASE("the outer layer of a mesh is streamed out from where it lies") {
     World world;
     const int shape[] = {6, 8}, inner[] = {4, 6}, one[] = {1, 1};

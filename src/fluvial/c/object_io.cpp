@@ -195,7 +195,8 @@ Delivery delivery_of(const fluvial_pending& pending, const compute::Result& resu
     const Index entries = volume_of(value.shape);
     if (entries != pending.size) {
         throw InvalidArgument(Problem{"the result has another size than its place",
-                                      text("room for ", pending.size), text(entries), ""});
+                                      text("room for ", static_cast<std::size_t>(pending.size)),
+                                      text(entries), ""});
     }
     made.values.resize(static_cast<std::size_t>(entries) * size_of(pending.type));
     c::convert(value.view(), pending.type, made.values.data());

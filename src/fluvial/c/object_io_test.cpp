@@ -270,6 +270,8 @@ TEST_CASE("operators by name, with options") {
     CHECK(median == doctest::Approx(50).epsilon(0.1));
     CHECK(fluvial_object_get(&io, "histogram edges=0,10,20", 1, counts) == FLUVIAL_EINVAL);
     CHECK(std::strstr(fluvial_last_message(), "room for 1; allowed: 2") != nullptr);
+    CHECK(fluvial_object_get(&io, "mean", SIZE_MAX, counts) == FLUVIAL_EINVAL);
+    CHECK(std::strstr(fluvial_last_message(), "room for 18446744073709551615;") != nullptr);
     for (const char* wrong : {"average", "mean skipna", "mean wrong=1", ""}) {
         CHECK(fluvial_object_get(&io, wrong, 1, &mean) == FLUVIAL_EINVAL);
     }

@@ -78,9 +78,10 @@ int fluvial_writer_put_att_longlong(fluvial_writer* writer, int of, const char* 
                                     const char* name, size_t count, const long long* values);
 
 /// Begins a step, at that time of the simulation (NaN: none is said). `iteration` is its number for
-/// readers; in files it must be above the last one. Of a stream it waits as the policy of a full
-/// queue (`full`) says. `accepted` may be null: it is 0 where that policy has discarded the step,
-/// whose puts then have no effect. Local.
+/// readers, with FLUVIAL_NEXT one above the last (FLUVIAL_EINVAL where that was LLONG_MAX); in
+/// files it must be above the last one. Of a stream it waits as the policy of a full queue (`full`)
+/// says. `accepted` may be null: it is 0 where that policy has discarded the step, whose puts then
+/// have no effect. Local.
 int fluvial_writer_begin_step(fluvial_writer* writer, double time, long long iteration,
                               int* accepted);
 /// Copies this rank's part, `count` elements along each of `ndims` axes at `offset`, row-major, of
@@ -136,7 +137,7 @@ int fluvial_reader_inq_shape(fluvial_reader* reader, const char* dataset, MPI_Of
 /// MPI_FLOAT, MPI_SHORT and so on. FLUVIAL_EINVAL for float16, which C does not have.
 int fluvial_reader_inq_type(fluvial_reader* reader, const char* dataset, MPI_Datatype* type);
 /// Attributes of FLUVIAL_SERIES, FLUVIAL_STEP, FLUVIAL_GROUP or FLUVIAL_DATASET: text, or `count`
-/// numbers, which the type must hold (FLUVIAL_ERANGE).
+/// numbers, which the type must hold exactly (FLUVIAL_ERANGE).
 int fluvial_reader_get_att_text(fluvial_reader* reader, int of, const char* path, const char* name,
                                 size_t size, char* value);
 int fluvial_reader_get_att_double(fluvial_reader* reader, int of, const char* path,
@@ -145,8 +146,9 @@ int fluvial_reader_get_att_longlong(fluvial_reader* reader, int of, const char* 
                                     const char* name, size_t count, long long* values);
 
 /// Reads `count` elements along each axis from `start` on, stored values, row-major, as elements of
-/// `type`: FLUVIAL_ERANGE when one does not fit. Null pointers in place of both: all of the
-/// dataset. Local, blocking.
+/// `type`. An integer takes only a number that it can hold, FLUVIAL_ERANGE otherwise; MPI_FLOAT and
+/// MPI_DOUBLE round to the nearest, as a cast does, FLUVIAL_ERANGE when a finite number would be
+/// infinite. Null pointers in place of both: all of the dataset. Local, blocking.
 int fluvial_reader_get(fluvial_reader* reader, const char* dataset, MPI_Datatype type,
                        const MPI_Offset* start, const MPI_Offset* count, void* data);
 /// One of Fluvial's operators over all of a dataset, as fluvial_object_get() takes them: "mean",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Attributes that C says of series, steps and datasets, and the numbers of steps.
+#include <climits>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -125,6 +126,28 @@ TEST_CASE("the next iteration is one more than the last, in streams and files") 
     CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
 }
 
+TEST_CASE("no iteration comes after the largest, in streams and files") {
+    const Folder folder;
+    for (const std::string& name : {std::string("plate"), folder / "plate.nc", folder / "p%T.nc"}) {
+        CAPTURE(name);
+        const Options writing{{"directory", folder.path()}, {"readers", "0"}};
+        const bool live = name == "plate";
+        fluvial_writer* writer = nullptr;
+        REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, name.c_str(),
+                                    live ? static_cast<MPI_Info>(writing) : MPI_INFO_NULL,
+                                    &writer) == FLUVIAL_OK);
+        REQUIRE(fluvial_writer_begin_step(writer, 0, LLONG_MAX, nullptr) == FLUVIAL_OK);
+        const MPI_Offset offset[] = {folder.rank}, count[] = {1}, shape[] = {folder.ranks};
+        const double value = 1;
+        CHECK(fluvial_writer_put(writer, "x", MPI_DOUBLE, 1, offset, count, shape, &value) ==
+              FLUVIAL_OK);
+        REQUIRE(fluvial_writer_end_step(writer) == FLUVIAL_OK);
+        CHECK(fluvial_writer_begin_step(writer, 0, FLUVIAL_NEXT, nullptr) == FLUVIAL_EINVAL);
+        CHECK(says("iteration is out of range: got 9223372036854775808"));
+        REQUIRE(fluvial_writer_close(writer) == FLUVIAL_OK);
+    }
+}
+
 TEST_CASE("numbers of attributes are those that were said, or codes") {
     const Folder folder;
     const std::string path = folder / "plate.nc";
@@ -159,3 +182,59 @@ TEST_CASE("numbers of attributes are those that were said, or codes") {
     CHECK(wholes("half", 1) == FLUVIAL_ERANGE);
     CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
 }
+
+TEST_CASE("elements are rounded to floating-point types, and fit integers or are codes") {
+    const Folder folder;
+    const std::string path = folder / "plate.nc";
+    const MPI_Offset offset[] = {folder.rank}, count[] = {1}, shape[] = {folder.ranks};
+    const long long odd = 9007199254740993;
+    const double real = 1e300, half = 0.5;
+    fluvial_writer* writer = nullptr;
+    fluvial_reader* reader = nullptr;
+    REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, path.c_str(), MPI_INFO_NULL, &writer) ==
+            FLUVIAL_OK);
+    REQUIRE(fluvial_writer_begin_step(writer, 0, FLUVIAL_NEXT, nullptr) == FLUVIAL_OK);
+    const auto put = [&](const char* name, MPI_Datatype type, const void* value) {
+        return fluvial_writer_put(writer, name, type, 1, offset, count, shape, value);
+    };
+    CHECK(put("odd", MPI_LONG_LONG, &odd) == FLUVIAL_OK);
+    CHECK(put("real", MPI_DOUBLE, &real) == FLUVIAL_OK);
+    CHECK(put("half", MPI_DOUBLE, &half) == FLUVIAL_OK);
+    REQUIRE(fluvial_writer_end_step(writer) == FLUVIAL_OK);
+    REQUIRE(fluvial_writer_close(writer) == FLUVIAL_OK);
+    REQUIRE(fluvial_reader_open(MPI_COMM_WORLD, path.c_str(), MPI_INFO_NULL, &reader) ==
+            FLUVIAL_OK);
+    int more = 0, whole = 0;
+    float single = 0;
+    double found = 0;
+    REQUIRE(fluvial_reader_next(reader, &more) == FLUVIAL_OK);
+    CHECK(fluvial_reader_get(reader, "odd", MPI_DOUBLE, offset, count, &found) == FLUVIAL_OK);
+    CHECK(found == 9007199254740992.0);
+    CHECK(fluvial_reader_get(reader, "odd", MPI_INT, offset, count, &whole) == FLUVIAL_ERANGE);
+    CHECK(fluvial_reader_get(reader, "half", MPI_INT, offset, count, &whole) == FLUVIAL_ERANGE);
+    CHECK(fluvial_reader_get(reader, "half", MPI_FLOAT, offset, count, &single) == FLUVIAL_OK);
+    CHECK(single == 0.5F);
+    CHECK(fluvial_reader_get(reader, "real", MPI_FLOAT, offset, count, &single) == FLUVIAL_ERANGE);
+    CHECK(fluvial_reader_close(reader) == FLUVIAL_OK);
+}
+
+#ifdef FLUVIAL_HDF5
+TEST_CASE("an attribute without a name is refused in each step, not in the first alone") {
+    const Folder folder;
+    const std::string path = folder / "plate.h5";
+    for (const int of : {FLUVIAL_SERIES, FLUVIAL_DATASET}) {
+        CAPTURE(of);
+        fluvial_writer* writer = nullptr;
+        REQUIRE(fluvial_writer_open(MPI_COMM_WORLD, path.c_str(), MPI_INFO_NULL, &writer) ==
+                FLUVIAL_OK);
+        CHECK(fluvial_writer_put_att_text(writer, of, of == FLUVIAL_SERIES ? nullptr : "x", "",
+                                          "y") == FLUVIAL_OK);
+        for (int step = 0; step < 3; ++step) {
+            CHECK(put_step_of_file(writer, folder) == FLUVIAL_EINVAL);
+            CHECK(says(of == FLUVIAL_SERIES ? "an attribute of the series has no name"
+                                            : "an attribute of 'x' has no name"));
+        }
+        CHECK(fluvial_writer_abort(writer) == FLUVIAL_OK);
+    }
+}
+#endif

@@ -213,10 +213,13 @@ std::vector<std::byte> CombinedOperation::merge(std::vector<std::byte> a,
                                       text(higher.packed.size(), " bytes"),
                                       text(types_->result.bytes(), " bytes"), ""});
     }
+    if (how.op == MPI_OP_NULL) {
+        return a;  // the first consumer's own, of its elements alone
+    }
     std::vector<std::byte> packed(lower.packed.begin(), lower.packed.end());
     if (!lower.known) {
         packed.assign(higher.packed.begin(), higher.packed.end());
-    } else if (higher.known && how.op != MPI_OP_NULL) {
+    } else if (higher.known) {
         TypedMemory in(how.item, how.items), inout(how.item, how.items);
         in.unpack(lower.packed.data());
         inout.unpack(higher.packed.data());

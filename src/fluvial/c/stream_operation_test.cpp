@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -90,6 +91,34 @@ extern "C" void keep_halves(void* in, void* inout, int* len, MPI_Datatype*) {
     }
 }
 
+MPI_Aint extent_of(MPI_Datatype type) {
+    MPI_Aint lower = 0, extent = 0;
+    MPI_Type_get_extent(type, &lower, &extent);
+    return extent;
+}
+
+/// Each item times its place.
+extern "C" void add_places(void* in, void* inout, int* len, MPI_Datatype* type) {
+    auto* const sum = static_cast<long*>(inout);
+    *sum = *len == 0 ? 0 : *sum;
+    for (int i = 0; i < *len; ++i) {
+        int item = 0;
+        std::memcpy(&item, static_cast<std::byte*>(in) + i * extent_of(*type), sizeof item);
+        *sum += static_cast<long>(i) * item;
+    }
+}
+
+extern "C" void add_items(void* in, void* inout, int* len, MPI_Datatype* type) {
+    for (int i = 0; i < *len; ++i) {
+        const MPI_Aint at = i * extent_of(*type);
+        int a = 0, b = 0;
+        std::memcpy(&a, static_cast<std::byte*>(in) + at, sizeof a);
+        std::memcpy(&b, static_cast<std::byte*>(inout) + at, sizeof b);
+        b += a;
+        std::memcpy(static_cast<std::byte*>(inout) + at, &b, sizeof b);
+    }
+}
+
 extern "C" void join_text(void* in, void* inout, int* len, MPI_Datatype*) {
     const auto* a = static_cast<const char*>(in);
     auto* b = static_cast<char*>(inout);
@@ -162,6 +191,53 @@ TEST_CASE("elements with gaps arrive as their type lays them out") {
         CHECK(best.result<Pair<double>>(merged).number == 5);
         CHECK(TravellingResult(merged).elements == 3);
     }
+    comm.close();
+}
+
+TEST_CASE("items of a process type lie as its extent says, also downwards") {
+    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    const auto resized = [](MPI_Datatype of, MPI_Aint extent) {
+        return [=](MPI_Datatype* type) { return MPI_Type_create_resized(of, 0, extent, type); };
+    };
+    const Type many([](MPI_Datatype* t) { return MPI_Type_contiguous(1000, MPI_INT, t); });
+    std::vector<int> element(1000);
+    std::iota(element.begin(), element.end(), 0);
+    for (const MPI_Aint extent : {4, -4, 12, -20}) {
+        CAPTURE(extent);
+        const Type item(resized(MPI_INT, extent));
+        Consumer sum(many.handle, MPI_LONG, item.handle, MPI_SUM, add_places, comm);
+        sum.take(element);
+        CHECK(sum.local<long>() == 332'833'500);  // squares
+        // The same memory stands behind an MPI_Op, and behind the combination of results.
+        MPI_Op own = MPI_OP_NULL;
+        MPI_Op_create(add_items, 1, &own);
+        Consumer total(many.handle, many.handle, item.handle, own, MPIStream_Elementwise(own),
+                       comm);
+        total.take(element);
+        total.take(element);
+        const auto merged =
+            total.operation->merge(total.operation->partial(), total.operation->partial());
+        struct Many {
+            int items[1000];
+        };
+        CHECK(total.local<Many>().items[7] == 14);
+        CHECK(total.result<Many>(merged).items[999] == 4 * 999);
+        mpi::free_operation(own);
+    }
+    for (const MPI_Aint extent : {0, 2, -3}) {
+        CAPTURE(extent);
+        const Type item(resized(MPI_INT, extent));
+        const std::string words = text("1000 with an extent of ", extent, " bytes each");
+        CHECK_THROWS_WITH_AS(
+            Consumer(many.handle, MPI_LONG, item.handle, MPI_SUM, add_places, comm),
+            doctest::Contains(words.c_str()), InvalidArgument);
+        Consumer alone(MPI_INT, MPI_LONG, item.handle, MPI_SUM, add_places, comm);
+        alone.take<int>({5, 6});
+        CHECK(alone.local<long>() == 0);  // one in each element, at place 0
+    }
+    const Type far(resized(MPI_INT, MPI_Aint{1} << 60));
+    CHECK_THROWS_WITH_AS(Consumer(many.handle, MPI_LONG, far.handle, MPI_SUM, add_places, comm),
+                         doctest::Contains("too far apart"), InvalidArgument);
     comm.close();
 }
 
@@ -255,7 +331,9 @@ TEST_CASE("results are combined in the order of ranks, as what the terminal func
     Consumer b(MPI_INT, MPI_INT, MPI_INT, MPI_OP_NULL, accumulate, comm);
     a.take<int>({5});
     b.take<int>({6});
-    CHECK(a.result<int>(a.operation->merge(a.operation->partial(), b.operation->partial())) == 5);
+    const auto kept = a.operation->merge(a.operation->partial(), b.operation->partial());
+    CHECK(a.result<int>(kept) == 5);
+    CHECK(TravellingResult(kept).elements == 1);
 
     const int lengths[] = {1, 1};
     const MPI_Aint places[] = {0, 8};

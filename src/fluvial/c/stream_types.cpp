@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/c/stream_types.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
@@ -8,6 +9,32 @@
 
 namespace fluvial::c {
 namespace {
+
+/// Of memory that nobody has.
+constexpr std::size_t apart_max = std::numeric_limits<std::ptrdiff_t>::max() / 4;
+
+/// The bytes from the first of `count` items to the last, which lies below it where the extent is
+/// negative, as MPI allows. Throws InvalidArgument where so many must overlap, or lie too far
+/// apart.
+std::size_t distance_of_last(const mpi::PackedType& type, std::size_t count) {
+    if (count <= 1) {
+        return 0;
+    }
+    const auto forwards = static_cast<std::size_t>(type.extent());
+    const std::size_t extent = type.extent() < 0 ? 0 - forwards : forwards;
+    const bool near = extent <= apart_max / (count - 1);
+    const std::size_t distance = near ? (count - 1) * extent : 0;
+    if (!near || distance + type.span() < count * type.bytes()) {
+        throw InvalidArgument(Problem{
+            near ? "items of a datatype would overlap in memory"
+                 : "items of a datatype lie too far apart",
+            text(count, " with an extent of ", type.extent(), " bytes each"),
+            near ? text("items apart, as by an extent of ", type.bytes(), " bytes, their size")
+                 : text("at most ", apart_max, " bytes for all"),
+            "Give the type another extent by MPI_Type_create_resized"});
+    }
+    return distance;
+}
 
 Combination combination_of(MPI_Op op, MPI_User_function* at_end, const mpi::PackedType& result,
                            const mpi::PackedType& process, const mpi::Comm& comm) {
@@ -34,6 +61,7 @@ Combination combination_of(MPI_Op op, MPI_User_function* at_end, const mpi::Pack
     }
     combination.item = mpi::PackedType(type, comm);
     combination.items = result.bytes() / combination.item.bytes();
+    distance_of_last(combination.item, combination.items);
     return combination;
 }
 
@@ -41,9 +69,10 @@ Combination combination_of(MPI_Op op, MPI_User_function* at_end, const mpi::Pack
 
 TypedMemory::TypedMemory(const mpi::PackedType& type, std::size_t count)
     : type_(&type), count_(count) {
-    const std::size_t bytes =
-        count == 0 ? 0 : (count - 1) * static_cast<std::size_t>(type.extent()) + type.span();
-    memory_.resize(bytes / sizeof(Block) + 1);
+    const std::size_t distance = distance_of_last(type, count);
+    lowest_ = type.first_byte() -
+              (type.extent() < 0 ? static_cast<std::ptrdiff_t>(distance) : std::ptrdiff_t{0});
+    memory_.resize((distance + type.span()) / sizeof(Block) + 1);
 }
 
 void TypedMemory::unpack(const std::byte* packed) {

@@ -16,11 +16,12 @@
 
 namespace fluvial::c {
 
-/// Memory of `count` elements as their type lays them out, zero at first.
+/// Memory of `count` elements as their type lays them out, zero at first. Throws InvalidArgument
+/// where the type's extent lets so many overlap.
 class TypedMemory {
   public:
     TypedMemory(const mpi::PackedType& type, std::size_t count);
-    void* address() { return reinterpret_cast<std::byte*>(memory_.data()) - type_->first_byte(); }
+    void* address() { return reinterpret_cast<std::byte*>(memory_.data()) - lowest_; }
     /// From the packed bytes of all elements, and back.
     void unpack(const std::byte* packed);
     void pack(std::byte* packed) const;
@@ -30,6 +31,7 @@ class TypedMemory {
   private:
     const mpi::PackedType* type_;
     std::size_t count_;
+    std::ptrdiff_t lowest_ = 0;  ///< byte that is used, counted from the first element's address
     /// Has no padding, of which nobody says that it is zero.
     struct alignas(std::max_align_t) Block {
         std::byte bytes[alignof(std::max_align_t)];

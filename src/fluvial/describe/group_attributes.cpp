@@ -34,11 +34,8 @@ Attributes with_groups(const Attributes& attributes, const GroupAttributes& grou
             found[path + mark + name] = value;
         }
     }
-    if (iteration && !std::in_range<std::int64_t>(*iteration)) {
-        throw InvalidArgument(
-            Problem{"iteration is out of range", text(*iteration), "0 to 9223372036854775807", ""});
-    }
     if (iteration) {
+        check_iteration(*iteration);
         found[iteration_name] = static_cast<std::int64_t>(*iteration);
     }
     return found;
@@ -63,6 +60,13 @@ GroupAttributes groups_of(const Attributes& attributes) {
         }
     }
     return groups;
+}
+
+void check_iteration(std::uint64_t iteration) {
+    if (!std::in_range<std::int64_t>(iteration)) {
+        throw InvalidArgument(
+            Problem{"iteration is out of range", text(iteration), "0 to 9223372036854775807", ""});
+    }
 }
 
 std::uint64_t iteration_of(const Attributes& attributes, std::uint64_t index) {

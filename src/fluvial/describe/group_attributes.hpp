@@ -26,6 +26,8 @@ Attributes with_groups(const Attributes& attributes, const GroupAttributes& grou
 Attributes own_attributes(const Attributes& attributes);
 /// Those of groups.
 GroupAttributes groups_of(const Attributes& attributes);
+/// Throws InvalidArgument for a number that readers cannot have: they are of 63 bits.
+void check_iteration(std::uint64_t iteration);
 /// The number of the iteration that a step is; its index unless the attributes say so.
 std::uint64_t iteration_of(const Attributes& attributes, std::uint64_t index);
 

@@ -173,6 +173,7 @@ FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
         throw InvalidArgument(Problem{"iterations of files ascend", text(number),
                                       text(state.next, " and above"), ""});
     }
+    check_iteration(number);
     auto step = std::make_shared<FileWriteStep::State>();
     step->writer = state_;
     step->puts.number = number;

@@ -21,13 +21,14 @@ namespace {
         Problem{"the value of an option makes no sense", "'" + value + "'", allowed, ""});
 }
 
+/// `whole`: the text of which `value` is the number; the value itself by default.
 template <class Number>
-Number number_of(std::string_view value, const char* allowed) {
+Number number_of(std::string_view value, const char* allowed, std::string_view whole = {}) {
     Number number{};
     const char* const end = value.data() + value.size();
     const auto [stopped, error] = std::from_chars(value.data(), end, number);
     if (error != std::errc() || stopped != end) {
-        refuse(std::string(value), allowed);
+        refuse(std::string(whole.empty() ? value : whole), allowed);
     }
     return number;
 }
@@ -59,7 +60,7 @@ std::int64_t as_bytes(const std::string& value) {
     const std::string unit = value.substr(letters);
     const std::size_t digits = value.find_last_not_of(' ', letters == 0 ? 0 : letters - 1) + 1;
     if (unit.empty()) {
-        return number_of<std::int64_t>(std::string_view(value).substr(0, digits), allowed);
+        return number_of<std::int64_t>(std::string_view(value).substr(0, digits), allowed, value);
     }
     const std::string_view letter = std::string_view(unit).substr(0, 1), rest(unit.c_str() + 1);
     const std::size_t power = std::string_view("BKMGT").find(letter);
@@ -67,7 +68,8 @@ std::int64_t as_bytes(const std::string& value) {
     if (power == std::string_view::npos || (power == 0 ? !rest.empty() : !binary && rest != "B")) {
         refuse(value, allowed);
     }
-    const double number = number_of<double>(std::string_view(value).substr(0, digits), allowed);
+    const double number =
+        number_of<double>(std::string_view(value).substr(0, digits), allowed, value);
     const double bytes = number * std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power));
     if (!(bytes >= 0 && bytes < static_cast<double>(std::numeric_limits<std::int64_t>::max()))) {
         refuse(value, allowed);

@@ -45,4 +45,8 @@ TEST_CASE("what makes no sense is refused by the name of the option") {
                              doctest::Contains(("option " + said.begin()->first + ": ").c_str()),
                              InvalidArgument);
     }
+    for (const char* bytes : {"1 XB", "1 X", "two MiB", "1 Qi", "3x "}) {
+        CHECK_THROWS_WITH_AS(writer_options({{"queue_bytes", bytes}}),
+                             doctest::Contains(text("got '", bytes, "'").c_str()), InvalidArgument);
+    }
 }

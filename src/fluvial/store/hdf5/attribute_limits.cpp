@@ -49,6 +49,10 @@ bool has_nul(const T& /*value*/) {
 
 void check_attributes(const Attributes& attributes, const std::string& object) {
     for (const auto& [name, value] : attributes) {
+        if (name.empty()) {
+            throw InvalidArgument(Problem{"an attribute of " + object + " has no name", "''",
+                                          "one character or more", "Call it something"});
+        }
         const std::string what = "attribute '" + name + "' of " + object;
         if (has_nul(name) || std::visit([](const auto& held) { return has_nul(held); }, value)) {
             throw InvalidArgument(Problem{"HDF5 would end a text at a NUL", "one in " + what,

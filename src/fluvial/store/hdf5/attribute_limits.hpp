@@ -9,7 +9,7 @@
 namespace fluvial::store {
 
 /// Throws InvalidArgument for a text with a NUL, at which HDF5 ends it, and for an attribute that
-/// is too large. `object` is what has the attributes, in words.
+/// has no name or is too large. `object` is what has the attributes, in words.
 void check_attributes(const Attributes& attributes, const std::string& object);
 /// Those of all objects of an iteration, and the names of its groups.
 void check_attributes(const OpenPmdLayout& layout);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/store/hdf5/attribute_limits.hpp"
@@ -174,8 +175,9 @@ Places Hdf5Output::lay_out(const StepContents& step) {
 void Hdf5Output::make_file(const Attributes& of_series) {
     const Hdf5Id access = hdf5_output_access();
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V110);  // for older programs
-    file_ = Hdf5Id(written(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), path_));
-    AttributeWriter(file_, path_).write_all(of_series);
+    Hdf5Id made(written(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), path_));
+    AttributeWriter(made, path_).write_all(of_series);
+    file_ = std::move(made);  // whole: where this throws the next step begins anew
 }
 
 std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chunks) {
