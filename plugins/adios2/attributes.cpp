@@ -45,7 +45,11 @@ Attribute attribute_from(const std::vector<Value>& values, bool single) {
 template <class T>
 Attribute attribute_in(adios2::IO& io, const std::string& name) {
     auto attribute = io.InquireAttribute<T>(name);
-    if constexpr (is_complex_number<T>) {
+    if constexpr (std::is_same_v<T, long double>) {
+        throw InvalidArgument(Problem{text("the attribute '", name, "' cannot be in a series"),
+                                      "long double", "texts, real numbers up to double",
+                                      "Define it as double"});
+    } else if constexpr (is_complex_number<T>) {
         throw InvalidArgument(Problem{text("the attribute '", name, "' cannot be in a series"),
                                       "complex numbers", "texts, real numbers",
                                       "Say the real and the imaginary parts"});

@@ -137,11 +137,13 @@ void Input::define_all() {
     AttributeTypes types;
     Attributes all;
     const auto take = [&](Attributes attributes, const std::string& prefix) {
-        for (const auto& [name, type] : take_types(attributes)) {
-            types.insert_or_assign(prefix + name, type);
-        }
+        const AttributeTypes marked = take_types(attributes);
         for (auto& [name, value] : attributes) {
             if (name != text_mark && name != char_mark && name != name_mark) {
+                types.erase(prefix + name);  // of an earlier one of that name
+                if (const auto type = marked.find(name); type != marked.end()) {
+                    types.emplace(prefix + name, type->second);
+                }
                 all.insert_or_assign(prefix + name, std::move(value));
             }
         }
@@ -235,6 +237,9 @@ void Input::end_step() {
 
 void Input::close() {
     step_.reset();
+    for (const auto& [name, dataset] : std::exchange(datasets_, {})) {
+        io_.RemoveVariable(name);  // the next series that this IO reads may not have it
+    }
     series_.close();
     comm_.close();
 }

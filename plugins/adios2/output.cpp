@@ -94,6 +94,11 @@ Output::ByVariable Output::attributes_of_variables() {
         if (array == arrays_.end() ? kept->second.part.is_char : array->second.is_char) {
             attributes.insert_or_assign(char_mark, std::string("char"));
         }
+        // None would say nothing, and those of earlier steps would stay.
+        const auto said = said_.find(name);
+        if (attributes.empty() && said != said_.end() && !said->second.empty()) {
+            attributes.emplace(types_mark, std::string());
+        }
     }
     return all;
 }
@@ -140,37 +145,46 @@ void Output::perform_puts() {
 }
 
 /// A step that the queue's policy has discarded takes nothing.
-bool Output::is_new(const std::string& name, const Attributes& attributes) {
-    Attributes& said = said_[name];  // nothing at first, which is not said
-    if (!step_->accepted() || say_the_same(said, attributes)) {
-        return false;
-    }
-    said = attributes;
-    return true;
+bool Output::is_new(const std::string& name, const Attributes& attributes) const {
+    const auto said = said_.find(name);
+    return step_->accepted() &&
+           !say_the_same(said == said_.end() ? Attributes() : said->second, attributes);
 }
 
+/// What fails stays, as does what is behind it: a step that timed out can end again.
 void Output::put_kept(const ByVariable& attributes) {
-    for (const auto& [name, kept] : std::exchange(kept_, {})) {
+    for (; !kept_.empty(); kept_.erase(kept_.begin())) {
+        const auto& [name, kept] = *kept_.begin();
         const Attributes& said = attributes.at(name);
         const std::string dataset = dataset_of(name);
         if (comm_.rank() == 0) {
-            step_->put(
-                dataset, ArrayView(kept.bytes.data(), kept.part.dtype, kept.part.region.extent),
-                kept.part.region.offset, kept.part.shape, is_new(name, said) ? said : Attributes());
+            const bool news = is_new(name, said);
+            step_->put(dataset,
+                       ArrayView(kept.bytes.data(), kept.part.dtype, kept.part.region.extent),
+                       kept.part.region.offset, kept.part.shape, news ? said : Attributes());
+            note_said(name, said);
         }
     }
 }
 
 /// By a put of no elements each.
 void Output::say_of_arrays(const ByVariable& attributes) {
-    for (const auto& [name, part] : std::exchange(arrays_, {})) {
+    for (; !arrays_.empty(); arrays_.erase(arrays_.begin())) {
+        const auto& [name, part] = *arrays_.begin();
         const Attributes& said = attributes.at(name);
         if (is_new(name, said)) {
             Coordinates none = part.region.extent;
             none[0] = 0;
             step_->put(dataset_of(name), ArrayView(nullptr, part.dtype, none), part.region.offset,
                        part.shape, said);
+            note_said(name, said);
         }
+    }
+}
+
+void Output::note_said(const std::string& name, const Attributes& attributes) {
+    if (step_->accepted()) {
+        said_.insert_or_assign(name, attributes);
     }
 }
 
@@ -188,18 +202,23 @@ void Output::end_step() {
         step_->end();
     } catch (const TimedOut&) {
         if (!series_.live()) {
-            forget_step();
+            give_up_step();
         }
         throw;  // a stream's step whose disk has stayed full can end again
     } catch (...) {
-        forget_step();
+        give_up_step();
         throw;
     }
     forget_step();
     ++ended_;
 }
 
-/// Gives it up where it has not ended.
+/// What it said of variables has not come to anybody: the next one says it again.
+void Output::give_up_step() {
+    said_.clear();
+    forget_step();
+}
+
 void Output::forget_step() {
     step_.reset();
     later_.clear();

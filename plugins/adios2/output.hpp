@@ -57,7 +57,9 @@ class Output {
     ByVariable attributes_of_variables();
     void put_kept(const ByVariable& attributes);
     void say_of_arrays(const ByVariable& attributes);
-    bool is_new(const std::string& name, const Attributes& attributes);
+    bool is_new(const std::string& name, const Attributes& attributes) const;
+    void note_said(const std::string& name, const Attributes& attributes);
+    void give_up_step();
     void forget_step();
     std::string names_unsaid();
 

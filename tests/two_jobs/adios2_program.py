@@ -201,6 +201,62 @@ def write_impatiently(series, parameters):
     print(json.dumps(late))
 
 
+def write_texts_impatiently(series, parameters):
+    """Texts and numbers for which there is no room at first: their steps are ended again."""
+    io = io_of(series, parameters)
+    engine = io.open(series, adios2.bindings.Mode.Write)
+    names = ["a", "b", "c"]
+    texts = [io.define_variable(name, "") for name in names]
+    number = io.define_variable("z", np.array([0]))
+    io.define_attribute("unit", "K", "b")
+    late = 0
+    for step in range(4):
+        engine.begin_step()
+        engine.put(number, np.array([step]))
+        for text in texts:
+            engine.put(text, str(step) * 300_000)
+        while True:
+            try:
+                engine.end_step()
+                break
+            except RuntimeError as error:
+                assert "no room for" in str(error), error
+                late += 1
+    engine.close()
+    print(json.dumps(late))
+
+
+def write_changing_types(series, parameters):
+    """Attributes of the series, and a variable, that become something else in the second step."""
+    io = io_of(series, parameters)
+    io.define_attribute("large", np.array([3], "i4"))
+    io.define_attribute("real", np.array([3], "i4"))
+    with adios2.Stream(io, series, "w") as out:
+        for number, _ in enumerate(out.steps(2)):
+            if number == 0:
+                out.write("s", "abc")
+            else:
+                for name, value in (("large", 2**40 + 1), ("real", 0.75)):
+                    io.remove_attribute(name)
+                    io.define_attribute(name, value)
+                io.remove_variable("s")
+                out.write("s", np.array([65, 66, 67, 200], "u1"), [4], [0], [4])
+
+
+def read_two(series, parameters):
+    """Read two series, with one IO, and print what there is in the first step of each."""
+    found = []
+    io = io_of(series, parameters)
+    for name in series.split("+"):
+        io.set_parameter("PluginName", name)
+        engine = io.open(name, adios2.bindings.Mode.Read)
+        engine.begin_step()
+        found.append(sorted(io.available_variables()))
+        engine.end_step()
+        engine.close()
+    print(json.dumps(found))
+
+
 def write_slowly(series, parameters):
     """A step each 0.2 s, for ever."""
     with adios2.Stream(io_of(series, parameters), series, "w") as out:

@@ -148,6 +148,42 @@ def test_a_step_that_found_no_room_ends_again(begin, tmp_path):
     assert "no step has the attributes (the attribute 'never' cannot be" in errors
 
 
+def test_a_step_that_found_no_room_for_texts_ends_again(begin, tmp_path):
+    """With each text and value, and what is said of them, which later steps know, too."""
+    options = ("queue_steps=8", "step_timeout=0.3", "queue_bytes=1000000")
+    writing = begin("write_texts_impatiently", "texts", *options)
+    with fl.open("texts", directory=tmp_path) as series:
+        for number, step in enumerate(series):
+            assert sorted(step) == ["a", "b", "c", "z"]
+            assert int(step["z"].read()) == number
+            for name in "abc":
+                assert step[name].attrs["adios2_string"] == "utf-8"
+                assert bytes(step[name].read()) == str(number).encode() * 300_000
+            assert step["b"].attrs["unit"] == "K"
+            time.sleep(0.8)
+        assert number == 3
+    assert printed(writing) > 0
+
+
+def test_what_becomes_of_another_type_is_read_as_that(begin, tmp_path):
+    series = str(tmp_path / "types.h5")
+    printed(begin("write_changing_types", series))
+    (_, first, _, _), (_, second, attributes, types) = printed(begin("read_all", series))
+    assert first["s"] == "abc"
+    assert second["s"] == ["uint8", [4], [65, 66, 67, 200]]
+    assert (attributes["large"], attributes["real"]) == (2**40 + 1, 0.75)
+    assert (types["large"], types["real"]) == ("int64_t", "double")
+
+
+def test_the_variables_of_a_series_are_not_those_of_the_next(begin, tmp_path):
+    names = [str(tmp_path / f"{name}.h5") for name in ("one", "two")]
+    for name in names:
+        with fl.open(name, "w") as series, series.step() as step:
+            step.put("x", np.ones(4))
+            step.put(f"only_{pathlib.Path(name).stem}", np.ones(4))
+    assert printed(begin("read_two", "+".join(names))) == [["only_one", "x"], ["only_two", "x"]]
+
+
 def test_a_selection_is_of_its_step(begin, tmp_path):
     reading = begin("read_parts", "parts")
     array = np.arange(12.0).reshape(3, 4)
