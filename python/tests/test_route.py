@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies, plans and maximum flows, from Python."""
 
+import contextlib
 import json
+import os
 import random
 import threading
 
@@ -211,3 +213,18 @@ def test_elements_are_sent_and_written_row_by_row(tmp_path):
         assert found.tobytes() == rows.tobytes()
         fl.route.sparse_write(None, tmp_path / "file", {0: array})
         assert (tmp_path / "file").read_bytes() == rows.tobytes()
+
+
+def test_a_child_has_no_part_in_an_exchange_of_its_parent():
+    moving = fl.route.begin(None, fl.route.plan("torus:4x4", [(0, 0)]), {0: [1.0, 2.0]})
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for call in (moving.wait, lambda: moving.done):
+            with contextlib.suppress(fl.InvalidArgument):
+                call()
+                continue
+            refused += 1
+        os._exit(0 if refused == 2 and "inherited" in repr(moving) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert moving.wait()[0].view("f8").tolist() == [1.0, 2.0]

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from fluvial.stream.stream import consumer_number
 
 import fluvial as fl
 
@@ -117,6 +118,21 @@ def test_elements_in_parts_have_no_room_of_their_own():
         stream.send(np.ones(100_000))
         stream.terminate()
         assert stream.result() == 100_000
+
+
+@pytest.mark.parametrize("chosen", ["x", None, float("nan"), float("inf")])
+def test_an_association_that_gives_no_number_is_told(chosen):
+    with pytest.raises(fl.WrongType, match=r"gave no number of a consumer: got .*modulo 2"):
+        consumer_number(chosen, 2)
+
+
+@pytest.mark.parametrize("shape", [2**61, (2**40, 2**40), 2**40])
+def test_an_element_that_is_too_large_is_told(shape):
+    with (
+        pytest.raises(fl.InvalidArgument, match=r"element is too large: got .* bytes; allowed: up"),
+        alone(dtype="f8", shape=shape, op="count"),
+    ):
+        pass
 
 
 def test_an_association_may_give_any_whole_number():

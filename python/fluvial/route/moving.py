@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from .._core import InvalidArgument, TimedOut
 from ..base.arguments import to_wait
+from ..base.made_here import MadeHere
 from ..mpi.communicator import Communicator, check_communicator
 from .exchanging import Exchanged, ExchangeOptions, exchange
 from .planning import Plan
@@ -26,6 +27,7 @@ class Moving:
         arguments: tuple[Plan, Mapping[int, npt.ArrayLike] | None],
         options: ExchangeOptions,
     ) -> None:
+        self._made = MadeHere()
         self._comm = comm
         self._arguments = arguments
         self._options = options
@@ -36,7 +38,8 @@ class Moving:
 
     @property
     def done(self) -> bool:
-        """Whether `wait` would return, or raise, at once."""
+        """Whether `wait` would return, or raise, at once. Not in a child by fork()."""
+        self._made.check("an exchange")
         return not self._thread.is_alive()
 
     def wait(self, timeout: float | None = None) -> Exchanged:
@@ -55,8 +58,9 @@ class Moving:
         TimedOut
             It is not at its end in time.
         InvalidArgument, TimedOut, DamagedMessage
-            As `exchange`.
+            As `exchange`; InvalidArgument in a child by fork(), too.
         """
+        self._made.check("an exchange")
         self._thread.join(to_wait(timeout, "timeout"))
         if self._thread.is_alive():
             raise TimedOut(
@@ -78,7 +82,8 @@ class Moving:
             self._error = error
 
     def __repr__(self) -> str:
-        return f"<fluvial.route.Moving, {'done' if self.done else 'on its way'}>"
+        state = "inherited" if self._made.inherited else "done" if self.done else "on its way"
+        return f"<fluvial.route.Moving, {state}>"
 
 
 def begin(

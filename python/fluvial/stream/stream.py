@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._core import InvalidArgument, Pending, declared_by
+from .._core import InvalidArgument, Pending, WrongType, declared_by
 from .._core import Operator as NativeOperator
 from ..base.arguments import ndim_max, to_bool, to_choice, to_float, to_int, to_text
 from ..base.messages import shown
@@ -349,8 +349,8 @@ class Stream:
             element = self._element
 
             def choose(raw: npt.NDArray[np.uint8]) -> int:
-                number = int(association(raw if element.varies else element.view(raw)[0]))
-                return number % consumers
+                chosen = association(raw if element.varies else element.view(raw)[0])
+                return consumer_number(chosen, consumers)
 
             return choose
         fields: Mapping[str, tuple[np.dtype, int] | tuple[np.dtype, int, object]] = (
@@ -375,3 +375,18 @@ class Stream:
                 "times, or of text. Others have bytes that mean nothing, in which equal keys differ"
             )
         return int(offset), dtype.itemsize
+
+
+def consumer_number(chosen: object, consumers: int) -> int:
+    """Return which consumer an association means.
+
+    >>> consumer_number(np.int8(-1), 3)
+    2
+    """
+    try:
+        return int(chosen) % consumers  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        raise WrongType(
+            f"the association of a stream gave no number of a consumer: got {shown(chosen)}; "
+            f"allowed: a whole number, which is taken modulo {consumers}"
+        ) from None
