@@ -61,8 +61,8 @@ void audit(const mpi::Comm& team, bool was_used) {
 }
 
 /// A communicator for as long as this exists. Its end is collective, but waits for nobody. One with
-/// a message in it, or a part of what others have broken off, is left to MPI_Finalize: the next one
-/// might be taken for it.
+/// a message in it, of a task that failed, or a part of what others have broken off, is left to
+/// MPI_Finalize: MPI would give its number to a later one, which would take what is on its way.
 struct Passing {
     explicit Passing(mpi::Comm made) : comm(std::move(made)) {}
     ~Passing() {
@@ -123,7 +123,14 @@ Bytes Crew::call(const Order& order, Made* team, const std::function<bool()>& ca
     }
     Bytes result = [&] {
         const RunningTask running(cancelled, shares ? nullptr : &own.broken_off);
-        return functions_.at(order.function).function(call);
+        try {
+            return functions_.at(order.function).function(call);
+        } catch (const Continuation&) {
+            throw;
+        } catch (...) {  // what others send to this rank may come when the communicator is gone
+            own.broken_off = true;
+            throw;
+        }
     }();
     if (audits_ && !given.serial()) {
         audit(given, was_used);
