@@ -219,7 +219,10 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def _fits_in_shell(path: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(os.path.realpath(path), os.path.abspath(pattern))
+    folder, name = os.path.split(pattern)
+    return fnmatch.fnmatchcase(
+        os.path.realpath(path), os.path.join(os.path.realpath(folder or "."), name)
+    )
 
 
 def _no_destination(target: str) -> InvalidArgument:

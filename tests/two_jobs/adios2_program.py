@@ -9,6 +9,7 @@ NAME is a function of this file; the rest are parameters of the engine. What a p
 prints as JSON.
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -179,6 +180,16 @@ def poll_together(series, parameters):
     MPI.COMM_WORLD.Barrier()
 
 
+def ended_late(engine, words):
+    """End a step again and again until there is room; return how often there was none."""
+    for late in itertools.count():
+        try:
+            engine.end_step()
+            return late
+        except RuntimeError as error:
+            assert words in str(error), error
+
+
 def write_impatiently(series, parameters):
     """Write steps into a full queue, each ended again and again until there is room."""
     io = io_of(series, parameters)
@@ -189,13 +200,7 @@ def write_impatiently(series, parameters):
         engine.begin_step()
         array = np.full(4, float(number))
         engine.put(x, array, adios2.bindings.Mode.Deferred)
-        while True:
-            try:
-                engine.end_step()
-                break
-            except RuntimeError as error:
-                assert "stayed full for step_timeout=0.3 s" in str(error), error
-                late += 1
+        late += ended_late(engine, "stayed full for step_timeout=0.3 s")
     io.define_attribute("never", np.array([1j]))  # of a type that no series has
     engine.close()
     print(json.dumps(late))
@@ -215,13 +220,7 @@ def write_texts_impatiently(series, parameters):
         engine.put(number, np.array([step]))
         for text in texts:
             engine.put(text, str(step) * 300_000)
-        while True:
-            try:
-                engine.end_step()
-                break
-            except RuntimeError as error:
-                assert "no room for" in str(error), error
-                late += 1
+        late += ended_late(engine, "no room for")
     engine.close()
     print(json.dumps(late))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bench.record import Metric, Record, Sample, best_of, compare
 from bench.table import number, size_label
 
-SOCKET, QUEUED, IPERF = "raw TCP", "raw TCP, five arrays", "iperf3"
+SOCKET, QUEUED, IPERF = "raw TCP", "raw TCP, queue's arrays", "iperf3"
 TCP, TCP_PUT, LIBFABRIC = "Fluvial TCP", "Fluvial TCP, put", "Fluvial libfabric"
 PYTHON, SST_ON, SST_OFF = "Fluvial (Python)", "SST preload on", "SST preload off"
 SST = "SST"

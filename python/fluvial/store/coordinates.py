@@ -51,19 +51,27 @@ def typed(attributes: Mapping[str, object], dtype: np.dtype) -> dict[str, object
     out = dict(attributes)
     for name in ("_FillValue", "missing_value"):
         if name in out:
-            value = np.asarray(out.pop(name))
+            value = np.asarray(out[name])
             if name == "_FillValue" and dtype.kind == "c" and value.shape == (2,):
                 value = value.astype(np.float64).view(np.complex128)[0]
-            if value.dtype.kind not in "iufc" or dtype.kind not in "iufc":
-                continue
-            with np.errstate(all="ignore"):
-                cast = value.astype(dtype)
-                held = _held(value, cast, "_Unsigned" in out)
-            if held.all():
-                out[name] = cast[()]
-            elif held.any():
-                out[name] = cast[held]
+            elements = _elements(value, dtype, "_Unsigned" in out)
+            if elements is None:
+                del out[name]
+            else:
+                out[name] = elements[()]
     return out
+
+
+def _elements(values: np.ndarray, dtype: np.dtype, said_unsigned: bool) -> np.ndarray | None:
+    """Return those of the values that the dtype can hold, in it; None without any."""
+    if values.dtype.kind not in "iufc" or dtype.kind not in "biufc":
+        return None
+    with np.errstate(all="ignore"):
+        cast = values.astype(dtype)
+        held = _held(values, cast, said_unsigned)
+    if not held.any():
+        return None
+    return cast if held.all() else cast[held]
 
 
 def _held(values: np.ndarray, cast: np.ndarray, said_unsigned: bool) -> np.ndarray:
@@ -72,7 +80,9 @@ def _held(values: np.ndarray, cast: np.ndarray, said_unsigned: bool) -> np.ndarr
         real = values.dtype.kind != "c" or cast.dtype.kind == "c"
         return (np.isfinite(cast) == np.isfinite(values)) & (real or values.imag == 0)
     held = np.asarray(cast == values)
-    if values.dtype.kind in "iu" and (said_unsigned or cast.dtype.kind == "u"):
+    if values.dtype.kind in "iu" and (
+        cast.dtype.kind == "u" or (said_unsigned and cast.dtype.kind == "i")
+    ):
         sign = "i" if cast.dtype.kind == "u" else "u"
         held |= values.astype(f"{sign}{cast.dtype.itemsize}") == values
     return held

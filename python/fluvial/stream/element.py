@@ -15,7 +15,7 @@ from ..base.arguments import said_by, to_dtype, to_int, to_ints, without_mask, w
 from ..base.messages import shown
 
 _NOTHING = np.empty(0, np.uint8)
-_BYTES_MAX = 1 << 40
+_BYTES_MAX = 1 << 40  # as the core has it, which cannot be told of more than 64 bits
 
 
 Elements = np.ndarray | list[np.ndarray]
@@ -50,7 +50,6 @@ class Element:
             if bytes_max is None
             else to_int(bytes_max, "bytes_max", 1)
         )
-
         if self.bytes > _BYTES_MAX:
             raise InvalidArgument(
                 f"a stream's element is too large: got {self.bytes} bytes; allowed: up to "

@@ -67,18 +67,24 @@ int fail_at_once(const void*, long long count, void*, void*) {
     return count == 0 ? 0 : 3;
 }
 
-}  // namespace
-
-TEST_CASE("a failing operation is an error on every rank, and the channel can be freed") {
-    World world;
+template <class Set>
+MPIStream failing_stream(World& world, Set set) {
     MPIStream_Options options;
     MPIStream_Options_init(&options);
     options.batch = fail_at_once;
-    options.buffer_bytes = 8192;
+    set(options);
     MPIStream_Operation operation = {nullptr, MPI_SUM};
     MPIStream stream;
     REQUIRE(MPIStream_AttachWith(&options, MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream,
                                  &world.channel) == MPI_SUCCESS);
+    return stream;
+}
+
+}  // namespace
+
+TEST_CASE("a failing operation is an error on every rank, and the channel can be freed") {
+    World world;
+    MPIStream stream = failing_stream(world, [](auto& options) { options.buffer_bytes = 8192; });
     int code = MPI_SUCCESS;
     for (long i = 0; i < 100'000 && code == MPI_SUCCESS && world.producer; ++i) {
         code = MPIStream_Send(&i, &stream);
@@ -92,14 +98,7 @@ TEST_CASE("a failing operation is an error on every rank, and the channel can be
 
 TEST_CASE("a rank that only tests, with nothing under way, learns of a failure") {
     World world;
-    MPIStream_Options options;
-    MPIStream_Options_init(&options);
-    options.batch = fail_at_once;
-    options.latency_s = 0;
-    MPIStream_Operation operation = {nullptr, MPI_SUM};
-    MPIStream stream;
-    REQUIRE(MPIStream_AttachWith(&options, MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream,
-                                 &world.channel) == MPI_SUCCESS);
+    MPIStream stream = failing_stream(world, [](auto& options) { options.latency_s = 0; });
     const long value = 1;
     int code = MPI_SUCCESS;
     if (world.rank == 0) {  // other producers do nothing at all
