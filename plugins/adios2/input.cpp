@@ -152,6 +152,9 @@ void Input::define_all() {
     take(step_->attributes(), "");
     for (const std::string& dataset : step_->names()) {
         const auto found = step_->dataset(dataset);
+        if (found->attributes().contains(record_mark)) {
+            continue;  // it is among the attributes of the step
+        }
         const std::string marked = text_of(found->attributes(), name_mark);
         const std::string name = marked.empty() ? dataset : marked;
         define_variable(io_, name, *found, dims_from(step_->shape(dataset)));

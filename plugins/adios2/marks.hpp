@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Attributes by which a series keeps what only ADIOS2 tells apart. A reader that is written for
-/// ADIOS2 does not see them.
+/// Attributes of series that a reader written for ADIOS2 does not see: most of them keep what only
+/// ADIOS2 tells apart.
 #pragma once
 
 namespace fluvial::adios2_engine {
@@ -13,5 +13,7 @@ constexpr const char* char_mark = "adios2_char";
 constexpr const char* name_mark = "adios2_name";
 /// Beside attributes whose types a series does not keep: a line for each, type and name.
 constexpr const char* types_mark = "adios2_types";
+/// Of a variable in a file of records that is an attribute of the step.
+constexpr const char* record_mark = "step_attribute";
 
 }  // namespace fluvial::adios2_engine

@@ -226,6 +226,21 @@ def test_files_by_a_name_alone(begin, tmp_path, name):
         assert (attributes["title"], attributes["T/units"]) == ("a plate", "K")
 
 
+def test_numbers_of_a_record_are_attributes(begin, tmp_path):
+    """Files of records hold attributes of a step as variables."""
+    path = tmp_path / "said.nc"
+    with fl.open(path, "w") as series:
+        for number in range(2):
+            with series.step(time=0.5 * number, attrs={"laps": 2**40 + number}) as step:
+                step.put("T", np.arange(6.0))
+    steps = printed(begin("read_all", "said", f"Series={path}"))
+    assert [number for number, *_ in steps] == [0, 1]
+    for number, variables, attributes, _ in steps:
+        assert (attributes["laps"], attributes["time"]) == (2**40 + number, 0.5 * number)
+        assert "laps" not in variables
+        assert variables["T"][2] == list(np.arange(6.0))
+
+
 def test_ranks_of_a_parallel_program(env, launcher, tmp_path):
     """3 ranks write and 2 read, with an ADIOS2 that knows nothing of MPI."""
     where = [f"directory={tmp_path}", "Communicator=world", "queue_steps=3"]

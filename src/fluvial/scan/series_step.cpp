@@ -5,6 +5,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/scan/joined_files.hpp"
+#include "fluvial/scan/record_attributes.hpp"
 #include "fluvial/scan/record_axis.hpp"
 #include "fluvial/scan/units.hpp"
 
@@ -56,13 +57,24 @@ void read_joined(const JoinedFiles::Parts& parts, const Region& region,
 
 }  // namespace
 
+SeriesStep::SeriesStep(std::uint64_t index, std::shared_ptr<const JoinedFiles> files,
+                       std::optional<Record> record)
+    : index_(index),
+      files_(std::move(files)),
+      record_(std::move(record)),
+      of_record_(record_ ? std::make_shared<OfRecord>() : nullptr) {}
+
 SeriesStep::SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
                        std::optional<Record> record)
     : SeriesStep(index, std::make_shared<const JoinedFiles>(std::move(file)), std::move(record)) {}
 
 const Attributes& SeriesStep::attributes() const {
-    static const Attributes none;
-    return record_ ? none : files_->first().attributes();
+    if (!record_) {
+        return files_->first().attributes();
+    }
+    std::call_once(of_record_->once,
+                   [&] { of_record_->attributes = record_attributes(*files_, *this, *record_); });
+    return of_record_->attributes;
 }
 
 std::vector<std::string> SeriesStep::groups() const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,10 @@ class SeriesStep {
   public:
     /// The number of the step, the iteration or the record, or that in the file's name.
     std::uint64_t index() const { return index_; }
-    /// The attributes of the step or iteration, or of the file where that is the step; a record has
-    /// none.
+    /// The attributes of the step or iteration, or of the file where that is the step. Of a record
+    /// its time, where that is a number, with its units as `timeUnits`, `timeCalendar` and
+    /// `timeUnitSI`, and the numbers that its writer gave as attributes of the step; these are read
+    /// when they are asked for first, local and blocking. Throws DamagedFile, SystemError.
     const Attributes& attributes() const;
     /// Paths of the groups that datasets are in: species, records, all meshes. Of files those that
     /// there are, of a stream those of the names of datasets, and others that its writer speaks of.
@@ -61,16 +64,21 @@ class SeriesStep {
     friend class StoredSteps;
     friend class FollowedJoined;
     SeriesStep(std::uint64_t index, std::shared_ptr<const JoinedFiles> files,
-               std::optional<Record> record = {})
-        : index_(index), files_(std::move(files)), record_(std::move(record)) {}
+               std::optional<Record> record = {});
     /// Of one file.
     SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
                std::optional<Record> record = {});
     std::optional<int> axis_of_record(const store::Dataset& dataset) const;
 
+    struct OfRecord {
+        std::once_flag once{};
+        Attributes attributes{};
+    };
+
     std::uint64_t index_;
     std::shared_ptr<const JoinedFiles> files_;
     std::optional<Record> record_;
+    std::shared_ptr<OfRecord> of_record_;  ///< of copies, too; null where there is no record
 };
 
 }  // namespace fluvial::scan

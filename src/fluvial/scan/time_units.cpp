@@ -45,6 +45,19 @@ constexpr Names<std::int64_t, 15> units = {{{"microsecond", 1},
                                             {"day", day},
                                             {"d", day}}};
 
+/// Beside those, in seconds. Those of one and two letters have no plural, and no capitals.
+constexpr Names<double, 11> units_of_si = {{{"ms", 1e-3},
+                                            {"us", 1e-6},
+                                            {"µs", 1e-6},
+                                            {"ns", 1e-9},
+                                            {"ps", 1e-12},
+                                            {"fs", 1e-15},
+                                            {"as", 1e-18},
+                                            {"nanosecond", 1e-9},
+                                            {"picosecond", 1e-12},
+                                            {"femtosecond", 1e-15},
+                                            {"attosecond", 1e-18}}};
+
 template <class Value, std::size_t count>
 std::optional<Value> find(const Names<Value, count>& names, std::string_view name) {
     for (const auto& [known, value] : names) {
@@ -232,6 +245,17 @@ double TimeUnits::in(const TimeUnits& other, double value) const {
         return value + shift / static_cast<double>(unit);
     }
     return (value * static_cast<double>(unit) + shift) / static_cast<double>(other.unit);
+}
+
+std::optional<double> seconds_of_unit(const std::string& units) {
+    const std::string_view word = Words(units).word();
+    const bool is_short = word.size() < 3;
+    const std::string name = is_short ? std::string(word) : lower(word);
+    if (const auto microseconds = length_of(name)) {
+        return static_cast<double>(*microseconds) / static_cast<double>(second);
+    }
+    const bool plural = !is_short && name.ends_with('s') && name.size() > 3;
+    return find(units_of_si, std::string_view(name).substr(0, name.size() - (plural ? 1 : 0)));
 }
 
 }  // namespace fluvial::scan

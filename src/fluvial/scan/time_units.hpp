@@ -35,4 +35,8 @@ struct TimeUnits {
     double in(const TimeUnits& other, double value) const;
 };
 
+/// How many seconds one of what a coordinate counts has, whether or not it counts them from a date;
+/// none of units that are not known. "fs" is 1e-15.
+std::optional<double> seconds_of_unit(const std::string& units);
+
 }  // namespace fluvial::scan

@@ -54,6 +54,19 @@ TEST_CASE("calendars have days of their own") {
           719162);
 }
 
+TEST_CASE("how long a unit is, with a date and without") {
+    CHECK(seconds_of_unit("days since 2000-1-1") == 86400);
+    CHECK(seconds_of_unit("Hours") == 3600);
+    CHECK(seconds_of_unit("s") == 1);
+    CHECK(seconds_of_unit("ms") == 1e-3);
+    CHECK(seconds_of_unit("fs") == 1e-15);
+    CHECK(seconds_of_unit("attoseconds") == 1e-18);
+    for (const char* units : {"", "m", "F", "PS", "months since 2000-1-1", "K"}) {
+        CAPTURE(units);
+        CHECK_FALSE(seconds_of_unit(units));
+    }
+}
+
 TEST_CASE("times of other zones") {
     const std::string zulu = "hours since 2000-01-01T00:00Z";
     CHECK(translated(0, "hours since 2000-01-01 00:00 +02:00", zulu) == -2);

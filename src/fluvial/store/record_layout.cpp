@@ -18,9 +18,6 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// Marks a variable of one number a step that is an attribute of the step.
-constexpr const char* step_attribute = "step_attribute";
-
 constexpr std::array<std::string_view, 7> of_openpmd = {
     "openPMD",       "openPMDextension",  "basePath",       "meshesPath",
     "particlesPath", "iterationEncoding", "iterationFormat"};

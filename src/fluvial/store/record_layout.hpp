@@ -3,13 +3,13 @@
 /// of labelled arrays (netCDF) have it so: a dataset gets an axis of time in front, and the
 /// coordinates of its other axes are variables of their own, which do not change.
 ///
-/// | what was put                                    | what it becomes |
-/// |-------------------------------------------------|---------------------------------------------|
-/// | a dataset                                       | a variable with the axis of time | | one of
-/// one axis that is called like that axis   | the coordinate of the axis, there once      | |
-/// gridSpacing, gridGlobalOffset of a mesh         | the coordinates of its axes, there once     |
-/// | an attribute of the step that is a number       | a variable of one number a step | |
-/// attributes of the series and of datasets        | the file's, and the variables'              |
+/// | what was put                                  | what it becomes                        |
+/// |-----------------------------------------------|----------------------------------------|
+/// | a dataset                                     | a variable with the axis of time       |
+/// | one of one axis that is called like that axis | the coordinate of the axis, there once |
+/// | gridSpacing, gridGlobalOffset of a mesh       | the coordinates of its axes, there once|
+/// | an attribute of the step that is a number     | a variable of one number a step        |
+/// | attributes of the series and of datasets      | the file's, and the variables'         |
 ///
 /// Names of axes are those of the attribute axisLabels; without it each dataset has its own. The
 /// time of a step has the units that the step says by timeUnits and timeCalendar.
@@ -26,6 +26,8 @@
 namespace fluvial::store {
 
 inline constexpr const char* record_axis = "time";
+/// Marks a variable of one number a step that is an attribute of the step.
+inline constexpr const char* step_attribute = "step_attribute";
 
 /// A variable of a file whose steps are records.
 struct RecordVariable {
