@@ -17,11 +17,11 @@
 /// | std::int64_t | i | 8 bytes |
 /// | double | f | 8 bytes |
 /// | bool | b | 8 bytes, 0 or 1 |
-/// | std::string_view as an input; std::string | s | a length of 8 bytes, text in UTF-8 |
-/// | std::span<const std::byte> as an input; std::vector<std::byte> | x | a length of 8 bytes,
-/// bytes |
+/// | std::string_view as an input; std::string | s | a length, text in UTF-8 |
+/// | std::span<const std::byte> as an input; std::vector<std::byte> | x | a length, bytes |
 ///
-/// in the order of the parameters, without gaps, as this machine writes numbers. A function returns
+/// in the order of the parameters, without gaps, as this machine writes numbers; lengths have 8
+/// bytes. A function returns
 /// one of them, nothing, or several as a std::tuple. What it throws is the task's failure.
 #pragma once
 

@@ -49,9 +49,9 @@ std::vector<SimulatedTask> varying_widths(int ranks, int rounds, double error, u
 std::vector<SimulatedTask> arriving(int ranks, double load, double lasts_s, unsigned seed);
 
 /// The parameter sweep of the paper's Figure 9: 48 tasks on 16 to 512 ranks (1 to 128 blocks each)
-/// whose run time in seconds is, by assumption, 200 · 16 / ranks + 0.05 · ranks · (1 +
-/// |log2(blocks)
-/// - 5| / 5), with estimates that are off by up to `error`.
+/// whose run time in seconds is, by assumption,
+///     200 · 16 / ranks + 0.05 · ranks · (1 + |log2(blocks) - 5| / 5),
+/// with estimates that are off by up to `error`.
 std::vector<SimulatedTask> parameter_sweep(double error, unsigned seed);
 
 }  // namespace fluvial::flow

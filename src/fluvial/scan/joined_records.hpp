@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How many records are finished in each of several files, of which the last one grows.
 ///
-/// | a file                             | its finished records                  | it is complete |
-/// |------------------------------------|---------------------------------------|---------------------|
-/// | with a mark of Fluvial             | as the mark says; of netCDF-4 none    | without the mark
-/// | | of Fluvial, without one            | all                                   | yes | | HDF5
-/// that is open for readers      | those that are stored whole           | when it says so     | |
-/// HDF5 that is open otherwise        | none                                  | when it says so |
-/// | netCDF classic of others, the last | all but the last; all when it rests   | no | | HDF5 of
-/// others, the last one       | those that are stored, when it rests  | no                  | |
-/// Zarr of others, the last one       | none                                  | no | | of others,
-/// with files behind it    | all                                   | yes                 |
+/// | a file                             | its finished records                 | it is complete     |
+/// |------------------------------------|--------------------------------------|--------------------|
+/// | with a mark of Fluvial             | as the mark says; of netCDF-4 none   | without the mark   |
+/// | of Fluvial, without one            | all                                  | yes                |
+/// | HDF5 that is open for readers      | those that are stored whole          | when it says so    |
+/// | HDF5 that is open otherwise        | none                                 | when it says so    |
+/// | netCDF classic of others, the last | all but the last; all when it rests  | no                 |
+/// | HDF5 of others, the last one       | those that are stored, when it rests | no                 |
+/// | Zarr of others, the last one       | none                                 | no                 |
+/// | of others, with files behind it    | all                                  | yes                |
 ///
 /// A file rests that has not changed for a second since it was looked at first, or was changed so
 /// long ago that clocks which differ do not matter. When somebody has said that no step will come,

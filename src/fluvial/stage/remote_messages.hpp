@@ -27,12 +27,10 @@
 /// |                        |                             | the one before with that number       |
 /// |                        | likewise, a provider of     | what move/fabric_read.hpp has         |
 /// |                        | libfabric                   |                                       |
-///
 /// | GoesOn: token, where   | the token of an attached    | the messages of steps that the reader |
 /// | it is, over another    | reader                      | has not got, and what follows         |
 /// | connection             | none: it was given up       | Failed                                |
-/// | Peer: its host         | another host of the writer  | Good; writer_peer.hpp has what follows
-/// |
+/// | Peer: its host         | another host of the writer  | Good; what writer_peer.hpp has        |
 ///
 /// A reader that was evicted is told so by its next Next. It asks for the next step once it has got
 /// the answer, and may have several steps in its hands meanwhile.

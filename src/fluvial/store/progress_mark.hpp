@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How those that follow files know how far their writer is: a small file beside them.
 ///
-/// | the writer                 | does to NAME.writing          | a follower finds |
-/// |----------------------------|-------------------------------|-----------------------------------|
-/// | opens the series           | makes and locks it            | a lock: it is being written | |
-/// begins to change what says | makes the count of changes    | odd: it may not be whole, so it   |
-/// | what is in a file          | odd                           | looks again | | has changed that
-/// | makes that count even again   | another count: it looks again     | | has finished a step |
-/// notes its number              | steps up to that one are there    | | is about to change it, and
-/// | waits a second at most        | that it is in time: it asks for   | | a follower asks for a
-/// rest |                               | that where it was late            | | closes the series
-/// | removes it, after the files   | none: nothing more will come      | | fails | says why, lets
-/// go of the lock | no lock: the writer is gone       | | is killed                  | | the same |
+/// | the writer                  | does to NAME.writing         | a follower finds               |
+/// |-----------------------------|------------------------------|--------------------------------|
+/// | opens the series            | makes and locks it           | a lock: it is being written    |
+/// | begins to change what says  | makes the count of changes   | odd: it may not be whole, so   |
+/// | what is in a file           | odd                          | it looks again                 |
+/// | has changed that            | makes that count even again  | another count: it looks again  |
+/// | has finished a step         | notes its number             | steps up to that one are there |
+/// | is about to change it, and  | waits a second at most       | that it is in time: it asks    |
+/// | a follower asks for a rest  |                              | for that where it was late     |
+/// | closes the series           | removes it, after the files  | none: nothing more will come   |
+/// | fails                       | says why, lets go of the lock| no lock: the writer is gone    |
+/// | is killed                   |                              | the same                       |
 ///
 /// The lock is one of fcntl, which the kernel lets go of with the process, and which file systems
 /// that are shared between hosts carry on. A follower asks for a rest by such a lock on the second
