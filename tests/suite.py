@@ -88,8 +88,8 @@ def ctest(flavour: str, options: argparse.Namespace, tests: str | None = None) -
         "--output-on-failure",
         "--no-tests=ignore",
     ]
-    # One more than there are cores: many of these tests wait for half of their time.
-    command += ["--output-junit", str(report), "-j", str((os.cpu_count() or 1) + 1)]
+    # Two more than there are cores: many of these tests wait for half of their time.
+    command += ["--output-junit", str(report), "-j", str((os.cpu_count() or 1) + 2)]
     if tests or options.k:
         command += ["-R", options.k or tests]
     return run(f"C++ {flavour}", command, report, environment(flavour), bool(options.k))
