@@ -13,7 +13,8 @@ constexpr const char* char_mark = "adios2_char";
 constexpr const char* name_mark = "adios2_name";
 /// Beside attributes whose types a series does not keep: a line for each, type and name.
 constexpr const char* types_mark = "adios2_types";
-/// Of a variable in a file of records that is an attribute of the step.
+/// Of a variable in a file of records that is an attribute of the step, as writers of such files
+/// mark it (store/record_layout.hpp, which no plugin includes).
 constexpr const char* record_mark = "step_attribute";
 
 }  // namespace fluvial::adios2_engine

@@ -149,7 +149,7 @@ TEST_CASE("steps of files by position, and streams that have none") {
     CHECK(stored.at(2).index() == 2);
     CHECK(stored.at(1).read("v").as<double>()[1] == element(3, 1, 1));
     CHECK(stored.at(1).read("x").shape == Coordinates{columns});
-    CHECK_FALSE(stored.at(0).attributes().contains("u"));
+    CHECK(stored.at(2).attributes() == Attributes{{"time", ClassicFixture::value(0, 2)}});
     CHECK(stored.variable("u").shape() == Coordinates{3, rows, columns});
     CHECK_THROWS_WITH_AS(stored.at(3), doctest::Contains("0 to 2"), InvalidArgument);
     CHECK_THROWS_WITH_AS(stored.at(0).variable("w"), doctest::Contains("u"), InvalidArgument);

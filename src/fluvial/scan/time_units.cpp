@@ -76,7 +76,7 @@ std::string lower(std::string_view words) {
 }
 
 std::optional<std::int64_t> length_of(std::string_view unit) {
-    if (unit.size() > 1 && unit.ends_with('s')) {
+    if (unit.size() > 2 && unit.ends_with('s')) {
         unit.remove_suffix(1);
     }
     return find(units, unit);

@@ -60,8 +60,10 @@ TEST_CASE("how long a unit is, with a date and without") {
     CHECK(seconds_of_unit("s") == 1);
     CHECK(seconds_of_unit("ms") == 1e-3);
     CHECK(seconds_of_unit("fs") == 1e-15);
+    CHECK(seconds_of_unit("µs") == 1e-6);
+    CHECK(seconds_of_unit("mins") == 60);
     CHECK(seconds_of_unit("attoseconds") == 1e-18);
-    for (const char* units : {"", "m", "F", "PS", "months since 2000-1-1", "K"}) {
+    for (const std::string units : {"", "m", "F", "PS", "ds", "hs", "months since 2000-1-1", "K"}) {
         CAPTURE(units);
         CHECK_FALSE(seconds_of_unit(units));
     }
