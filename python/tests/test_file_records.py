@@ -54,6 +54,25 @@ def test_records_of_several_files_are_one_series(tmp_path):
         assert file.steps[3].attrs == {"time": 15.0}
 
 
+@pytest.mark.parametrize("engine", ["netcdf", "netcdf4"])
+def test_a_record_has_what_its_own_file_says_of_it(tmp_path, engine):
+    told = [{"laps": 3, "half": 0.5}, {}, {"laps": 7.25}]  # of another type in the last one
+    for part, attrs in enumerate(told):
+        with fl.open(str(tmp_path / f"t_{part}.nc"), "w", engine=engine) as series:
+            for record in range(2):
+                of_step = {name: value + record for name, value in attrs.items()}
+                with series.step(time=10.0 * part + record, attrs=of_step) as step:
+                    step.put("t", np.full(2, part))
+    for order in ((0, 1, 2), (1, 2, 0)):
+        with fl.open([str(tmp_path / f"t_{part}.nc") for part in order]) as file:
+            for position, part in enumerate(order):
+                for record in range(2):
+                    said = {name: value + record for name, value in told[part].items()}
+                    attrs = file.steps[2 * position + record].attrs
+                    assert attrs == {"time": 10.0 * part + record, **said}
+                    assert type(attrs.get("laps")) is type(said.get("laps"))
+
+
 def test_a_file_without_steps_is_one(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x"] = np.arange(3.0)

@@ -20,6 +20,8 @@ from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
+from ..store.joined_dimension import file_of_record
+from ..store.joined_files import JoinedFiles
 from ..store.record_layout import STEP_ATTRIBUTE
 from ..store.stored_steps import StoredStep
 from .file_dataset import FileDataset
@@ -64,8 +66,8 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     def attrs(self) -> Attributes:
         """Attributes of the iteration or the file; of a record, its time where that is a number.
 
-        With its units as `timeUnits`, and as `timeUnitSI` where these are known; and what the
-        writer of a file of records was told of its steps.
+        With its units as `timeUnits`, and as `timeUnitSI` where these are known; and the numbers
+        that the writer of the record's file was told of its steps.
         """
         if self._stored.record is None:
             return Attributes(self._files.attrs)
@@ -73,10 +75,7 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         said: dict[str, object] = {}
         if found is not None and _is_number(time := found.values[()]):
             said = {TIME: float(time), **step_attributes(found.attrs)}
-        files = self._files
-        for name in files.names:
-            if name not in files.unreadable and STEP_ATTRIBUTE in files.attributes_of(name):
-                said[name] = self[name].read().values.item()
+        said.update(_step_numbers(self._files, *self._stored.record))
         return Attributes(said)
 
     @property
@@ -174,6 +173,20 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     def _repr_html_(self) -> str:
         rows = ((d.name, d.dtype, d.shape) for d in map(self.__getitem__, self))
         return html_table(f"step {self.index}", ("dataset", "dtype", "shape"), rows)
+
+
+def _step_numbers(files: JoinedFiles, dim: str, record: int) -> Iterator[tuple[str, object]]:
+    """Yield what the writer of a record's file said of it: other files may say other things."""
+    found = file_of_record(files.opened(), dim, record)
+    if found is None:
+        return
+    file, own = found
+    for name in file.names:
+        if name not in file.unreadable:
+            dataset = file.dataset(name)
+            marked = STEP_ATTRIBUTE in dataset.attributes
+            if marked and len(dataset.shape) == 1 and own < dataset.shape[0]:
+                yield name, dataset.read((own,), (1,)).item()
 
 
 def _number(said: object) -> float:

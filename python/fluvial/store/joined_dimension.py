@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Along which dimension several files are one."""
+"""Along which dimension several files are one, and which of them has a record."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from .. import _core
 
@@ -31,3 +33,15 @@ def path_of(file: _core.File, dataset: str, dim: str) -> str:
     while group and f"{group}/{dim}" not in known:
         group = group.rpartition("/")[0]
     return f"{group}/{dim}" if group else dim
+
+
+def file_of_record(
+    parts: Iterable[_core.File], dim: str, record: int
+) -> tuple[_core.File, int] | None:
+    """Return the file that has a record of all together, and its number there; None behind all."""
+    for part in parts:
+        length = next((length for name, length, _ in part.dimensions if name == dim), 0)
+        if record < length:
+            return part, record
+        record -= length
+    return None

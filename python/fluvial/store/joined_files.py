@@ -96,12 +96,12 @@ class JoinedFiles:
     @property
     def first(self) -> _core.File:
         """The (first) file."""
-        return self._open()[0]
+        return self.opened()[0]
 
     @property
     def path(self) -> str:
         """Of the (first) file."""
-        return self._open()[0].path
+        return self.opened()[0].path
 
     @property
     def paths(self) -> list[str]:
@@ -111,29 +111,29 @@ class JoinedFiles:
     @property
     def format(self) -> str:
         """Of the (first) file, e.g. "netCDF classic (CDF-5)", "netCDF-4"."""
-        return self._open()[0].format
+        return self.opened()[0].format
 
     @property
     def unreadable(self) -> dict[str, str]:
         """Why datasets cannot be opened, by name: what is damaged. Using them raises this, too."""
         return {
-            name: why for part in reversed(self._open()) for name, why in part.unreadable.items()
+            name: why for part in reversed(self.opened()) for name, why in part.unreadable.items()
         }
 
     @property
     def left_out(self) -> dict[str, str]:
         """Why what else is stored in the (first) file is no dataset, by name."""
-        return dict(self._open()[0].left_out)
+        return dict(self.opened()[0].left_out)
 
     @property
     def attrs(self) -> Attributes:
         """Attributes of the (first) file."""
-        return Attributes(self._open()[0].attributes)
+        return Attributes(self.opened()[0].attributes)
 
     @property
     def groups(self) -> dict[str, Attributes]:
         """Attributes of groups of the (first) file by their paths, of those that have some."""
-        first = self._open()[0]
+        first = self.opened()[0]
         found = {path: Attributes(first.group_attributes(path)) for path in first.groups}
         return {path: attrs for path, attrs in found.items() if attrs}
 
@@ -142,24 +142,24 @@ class JoinedFiles:
         """Lengths of the dimensions; of the joined one, over all files."""
         joined = self.joined_dimension
         return {
-            name: sum(self._length(p, name) for p in self._open()) if name == joined else length
-            for name, length, _ in self._open()[0].dimensions
+            name: sum(self._length(p, name) for p in self.opened()) if name == joined else length
+            for name, length, _ in self.opened()[0].dimensions
         }
 
     @property
     def dimensions(self) -> list[tuple[str, int, bool]]:
         """Name, length, and whether it is unlimited, of the dimensions of the (first) file."""
-        return self._open()[0].dimensions
+        return self.opened()[0].dimensions
 
     @property
     def grows(self) -> bool:
         """Whether it was being written when it was opened, in a way that lets others read."""
-        return any(part.grows for part in self._open())
+        return any(part.grows for part in self.opened())
 
     @property
     def is_openpmd(self) -> bool:
         """Whether the (first) file is one of openPMD."""
-        return self._open()[0].is_openpmd
+        return self.opened()[0].is_openpmd
 
     @property
     def has_iterations(self) -> bool:
@@ -168,7 +168,7 @@ class JoinedFiles:
 
     def iterations(self) -> list[tuple[int, JoinedFiles]]:
         """Return number and contents of each such step, in ascending order. Local."""
-        first = self._open()[0]
+        first = self.opened()[0]
         of_bp = self.format == bp_file.FORMAT
         of_file = bp_file.steps_of_bp if of_bp else _core.iterations_of
         found: list[tuple[int, JoinedFiles]] = [
@@ -179,7 +179,7 @@ class JoinedFiles:
 
     def joined_with(self, behind: JoinedFiles) -> JoinedFiles:
         """Return these files and those behind them as one; both remain usable as they are."""
-        parts = [*self._open(), *behind._open()]
+        parts = [*self.opened(), *behind.opened()]
         return JoinedFiles(parts, self.decode, self._layouts, self.unnamed_records)
 
     def axis_of(self, name: str, dimension: str) -> int | None:
@@ -210,7 +210,7 @@ class JoinedFiles:
         """Return the dataset of the first file, or of each file where they are joined. Local."""
         known = self._datasets  # another thread may close the file meanwhile
         if name not in known:
-            parts = self._open()
+            parts = self.opened()
             dims = parts[0].dataset(name).dimensions
             along = self.joined_dimension
             own = [self._path_of(name, dim) for dim in dims] if len(parts) > 1 else []
@@ -231,7 +231,7 @@ class JoinedFiles:
         first = self.parts_of(name)[0]
         if any(first.dimensions):
             return first.dimensions
-        labels = axis_labels(len(first.shape), first.attributes, self._open()[0].attributes)
+        labels = axis_labels(len(first.shape), first.attributes, self.opened()[0].attributes)
         return first.dimensions if labels is None else list(labels)
 
     def shape_of(self, name: str) -> tuple[int, ...]:
@@ -312,7 +312,7 @@ class JoinedFiles:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the paths: the process that unpickles this opens the files."""
-        paths = [os.path.abspath(part.path) for part in self._open()]
+        paths = [os.path.abspath(part.path) for part in self.opened()]
         return open_joined, (paths, self.decode, self._layouts, self.unnamed_records)
 
     def close(self) -> None:
@@ -327,7 +327,8 @@ class JoinedFiles:
         """Whether they are."""
         return not self._parts
 
-    def _open(self) -> list[_core.File]:
+    def opened(self) -> list[_core.File]:
+        """Return the files; raises InvalidArgument when they are closed."""
         if parts := self._parts:
             return parts
         raise InvalidArgument("the file is closed; use it inside its `with` block")
@@ -344,27 +345,27 @@ class JoinedFiles:
         if len(parts) > 1:
             return None
         of_group = self._of_group(dataset.rpartition("/")[0])
-        attributes = parts[0].attributes, of_group, self._open()[0].attributes
+        attributes = parts[0].attributes, of_group, self.opened()[0].attributes
         return grid_coordinates.along(axis, tuple(dims), parts[0].shape, *attributes)
 
     def _first(self, name: str) -> _core.FileDataset:
-        return self._open()[0].dataset(name)
+        return self.opened()[0].dataset(name)
 
     def _everywhere(self, name: str) -> list[_core.FileDataset]:
-        return [part.dataset(name) for part in self._open()]
+        return [part.dataset(name) for part in self.opened()]
 
     def _of_group(self, group: str) -> Mapping[str, object]:
-        first = self._open()[0]
+        first = self.opened()[0]
         return first.group_attributes(group) if group in first.groups else {}
 
     @functools.cached_property
     def joined_dimension(self) -> str | None:
         """The dimension along which several files are one."""
-        first, *others = self._open()
+        first, *others = self.opened()
         return joined_dimension(first) if others else None
 
     def _path_of(self, dataset: str, dim: str) -> str:
-        return path_of(self._open()[0], dataset, dim)
+        return path_of(self.opened()[0], dataset, dim)
 
     def _length(self, part: _core.File, dim: str) -> int:
         lengths = {name: length for name, length, _ in part.dimensions}
@@ -388,9 +389,9 @@ class _Iteration(JoinedFiles):
     def __reduce__(self) -> tuple[object, ...]:
         return _open_iteration, (self._whole, self._number)
 
-    def _open(self) -> list[_core.File]:
-        self._whole._open()
-        return super()._open()
+    def opened(self) -> list[_core.File]:
+        self._whole.opened()
+        return super().opened()
 
 
 def _open_iteration(files: JoinedFiles, number: int) -> JoinedFiles:

@@ -19,9 +19,27 @@ bool is_readable(const store::File& file, const std::string& name) {
            !file.unreadable().contains(name);
 }
 
-bool is_step_attribute(const store::File& file, const std::string& name) {
-    return is_readable(file, name) &&
-           file.dataset(name)->attributes().contains(store::step_attribute);
+/// A file, and a record of it by its own number.
+struct Place {
+    const store::File* file = nullptr;
+    Index at = 0;
+};
+
+/// Where a record of all files together lies; null behind the last.
+Place place_of(const JoinedFiles& files, const SeriesStep::Record& record) {
+    Index at = record.at;
+    for (const JoinedFiles::FilePtr& file : files.files()) {
+        for (const store::Dimension& dimension : file->dimensions()) {
+            if (dimension.name != record.dimension) {
+                continue;
+            }
+            if (at < dimension.length) {
+                return {file.get(), at};
+            }
+            at -= dimension.length;
+        }
+    }
+    return {};
 }
 
 /// The times of all records as the first file counts them; null where the dimension has no
@@ -54,7 +72,7 @@ void add_units(Attributes& said, const Attributes& of_coordinate) {
 }
 
 /// Nothing of complex numbers, which attributes are not.
-std::optional<Attribute> attribute_in(const compute::Array& number) {
+std::optional<Attribute> attribute_of_one(const compute::Array& number) {
     return dispatch(number.dtype, [&]<class T>() -> std::optional<Attribute> {
         if constexpr (std::is_unsigned_v<T>) {
             return attribute_of(std::uint64_t{*number.as<T>()});
@@ -68,22 +86,38 @@ std::optional<Attribute> attribute_in(const compute::Array& number) {
     });
 }
 
+/// The numbers that the writer of this file was told of its steps: other files that are joined with
+/// it may have others, or of other types.
+void add_numbers(Attributes& said, const Place& place) {
+    for (const std::string& name : place.file->names()) {
+        if (!is_readable(*place.file, name)) {
+            continue;
+        }
+        const DatasetPtr dataset = place.file->dataset(name);
+        if (!dataset->attributes().contains(store::step_attribute) ||
+            dataset->shape().size() != 1 || place.at >= dataset->shape()[0]) {
+            continue;
+        }
+        compute::Array number(dataset->dtype(), {1});
+        const auto width = static_cast<Index>(size_of(number.dtype));
+        dataset->read({{place.at}, {1}}, {number.bytes.data(), number.dtype, {1}, {width}});
+        if (auto value = attribute_of_one(number)) {
+            said.insert_or_assign(name, std::move(*value));
+        }
+    }
+}
+
 }  // namespace
 
-Attributes record_attributes(const JoinedFiles& files, const SeriesStep& step,
-                             const SeriesStep::Record& record) {
+Attributes record_attributes(const JoinedFiles& files, const SeriesStep::Record& record) {
     Attributes said;
     const std::vector<double>* times = times_of(files, record.dimension);
     if (times != nullptr && record.at < static_cast<Index>(times->size())) {
         said["time"] = (*times)[static_cast<std::size_t>(record.at)];
         add_units(said, files.first().dataset(record.dimension)->attributes());
     }
-    for (const std::string& name : step.names()) {
-        if (is_step_attribute(files.first(), name) && step.shape(name).size() == 0) {
-            if (auto value = attribute_in(step.read(name))) {
-                said.insert_or_assign(name, std::move(*value));
-            }
-        }
+    if (const Place place = place_of(files, record); place.file != nullptr) {
+        add_numbers(said, place);
     }
     return said;
 }

@@ -14,9 +14,9 @@ namespace fluvial::scan {
 class JoinedFiles;
 
 /// `time`, where the dimension of the records has a coordinate of numbers, with `timeUnits`,
-/// `timeCalendar` and `timeUnitSI` as far as its units are known; and the numbers. Local, blocking.
+/// `timeCalendar` and `timeUnitSI` as far as its units are known; and the numbers, of the file that
+/// has the record. Nothing of variables that cannot be read (File::unreadable). Local, blocking.
 /// Throws DamagedFile, SystemError.
-Attributes record_attributes(const JoinedFiles& files, const SeriesStep& step,
-                             const SeriesStep::Record& record);
+Attributes record_attributes(const JoinedFiles& files, const SeriesStep::Record& record);
 
 }  // namespace fluvial::scan

@@ -73,7 +73,7 @@ const Attributes& SeriesStep::attributes() const {
         return files_->first().attributes();
     }
     std::call_once(of_record_->once,
-                   [&] { of_record_->attributes = record_attributes(*files_, *this, *record_); });
+                   [&] { of_record_->attributes = record_attributes(*files_, *record_); });
     return of_record_->attributes;
 }
 

@@ -24,8 +24,9 @@ class SeriesStep {
     std::uint64_t index() const { return index_; }
     /// The attributes of the step or iteration, or of the file where that is the step. Of a record
     /// its time, where that is a number, with its units as `timeUnits`, `timeCalendar` and
-    /// `timeUnitSI`, and the numbers that its writer gave as attributes of the step; these are read
-    /// when they are asked for first, local and blocking. Throws DamagedFile, SystemError.
+    /// `timeUnitSI`, and the numbers that the writer of its file gave as attributes of the step;
+    /// these are read when they are asked for first, local and blocking. Throws DamagedFile,
+    /// SystemError.
     const Attributes& attributes() const;
     /// Paths of the groups that datasets are in: species, records, all meshes. Of files those that
     /// there are, of a stream those of the names of datasets, and others that its writer speaks of.

@@ -141,33 +141,3 @@ TEST_CASE("components of a record are no coordinates of each other, whatever the
     check(stored);
     with_live_step(folder, put_record, check);
 }
-
-TEST_CASE("what was said of a step is said of a record, with its time") {
-    for (const std::string& name : Words{"run.nc", "run.nc4"}) {
-        CAPTURE(name);
-        const stage::Folder folder;
-        stage::SeriesWriter series(folder / name, mpi::Comm());
-        for (int number = 0; number < 3; ++number) {
-            put_all(series.begin_step({{"time", 0.25 * number},
-                                       {"timeUnits", std::string("fs")},
-                                       {"timeCalendar", std::string("noleap")},
-                                       {"dt", 0.25},
-                                       {"laps", std::int64_t{1} << (40 + number)},
-                                       {"lit", number == 1}}),
-                    {});
-        }
-        series.close();
-        const Series stored(folder / name, mpi::Comm());
-        for (int number = 0; number < 3; ++number) {
-            const SeriesStep step = stored.at(number);
-            CHECK(step.attributes() == Attributes{{"time", 0.25 * number},
-                                                  {"timeUnits", std::string("fs")},
-                                                  {"timeCalendar", std::string("noleap")},
-                                                  {"timeUnitSI", 1e-15},
-                                                  {"dt", 0.25},
-                                                  {"laps", std::int64_t{1} << (40 + number)},
-                                                  {"lit", std::int64_t{number == 1}}});
-            CHECK(SeriesStep(step).attributes().at("dt") == Attribute(0.25));
-        }
-    }
-}
