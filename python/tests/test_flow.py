@@ -6,6 +6,7 @@ import concurrent.futures
 import dataclasses
 import itertools
 import math
+import os
 import threading
 import time
 
@@ -27,6 +28,17 @@ def fail(message):
 @fl.parallel
 def gather_ranks(comm, offset=0):
     return comm.gather(comm.rank + offset)
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return os.path.exists(path)
+
+
+def exit_with(future):
+    raise SystemExit(3)
 
 
 @pytest.fixture
@@ -174,9 +186,9 @@ def test_type_checkers_know_the_options_that_there_are():
 def test_options_are_checked_before_anything_runs(pool):
     with pytest.raises(fl.InvalidArgument, match="'power' is a serial function: got 2 ranks"):
         pool.with_options(ranks=2).submit(power, 1, 1)
-    with pytest.raises(fl.InvalidArgument, match="no team can be as wide"):
+    with pytest.raises(fl.InvalidArgument, match="as wide as a task of 'gather_ranks' wants"):
         pool.with_options(ranks=2).submit(gather_ranks)
-    with pytest.raises(fl.UnknownName, match=r"'rank'; allowed: ranks, priority.*Did you mean"):
+    with pytest.raises(fl.UnknownName, match=r"'rank'; allowed: 'ranks', 'priority'.*Did you mean"):
         pool.with_options(rank=2)
     for wrong in (
         {"ranks": 0},
@@ -187,8 +199,13 @@ def test_options_are_checked_before_anything_runs(pool):
     ):
         with pytest.raises(fl.InvalidArgument, match="out of range"):
             pool.with_options(**wrong)
-    with pytest.raises(fl.WrongType, match=r"ranks has a type .* got 'two'"):
-        pool.with_options(ranks="two")
+    for two in ("two", 2.0, None):
+        with pytest.raises(fl.WrongType, match=rf"ranks has .* got {two!r}; allowed: 1 or more, a"):
+            pool.with_options(ranks=two)
+    with pytest.raises(fl.UnknownName, match=r"got 'zzz'; allowed: 'ranks',.* 'fresh'$"):
+        pool.with_options(zzz=3)
+    with pytest.raises(fl.WrongType, match="got 3; allowed: True, False, or the path of a file"):
+        fl.Pool(trace=3)
     for wrong in (
         {"ranks": 1.5},
         {"ranks": "12"},
@@ -254,9 +271,26 @@ def test_a_task_is_cancelled_as_soon_as_it_was_submitted():
         assert busy.result() is None
 
 
+def test_a_callback_that_exits_does_not_end_the_pool(pool, tmp_path, caplog):
+    called, go = [], tmp_path / "go"
+    future = pool.submit(wait_for, str(go))
+    for callback in (exit_with, called.append):
+        future.add_done_callback(callback)
+    go.touch()
+    assert future.result(30)
+    assert pool.submit(abs, -1).result() == 1
+    assert called == [future] and "exception calling callback" in caplog.text
+    with pytest.raises(SystemExit):  # in this thread it is the program's
+        future.add_done_callback(exit_with)
+
+
 def test_what_cannot_be_pickled_is_the_error_of_its_future(pool):
     future = pool.submit(abs, threading.Lock())
     assert isinstance(future.exception(), TypeError)
+    (note,) = future.exception().__notes__
+    assert note.startswith("an argument of the task 'abs' cannot be sent: got ((<unlocked")
     assert pool.submit(abs, -1).result() == 1
+    with pytest.raises(fl.WrongType, match=r"a task's function has a type .* got 3; allowed: a"):
+        pool.map(3, [1])
     with pytest.raises(TypeError, match=r"initializer has a type .* got 3; allowed: a callable"):
         fl.Pool(initializer=3)

@@ -4,6 +4,7 @@
 import functools
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -321,6 +322,12 @@ def _with_key(task):
 def test_thousands_of_futures_are_inputs_of_one_task(pool):
     futures = [pool.submit(give, number) for number in range(2000)]
     assert pool.submit(sum, futures).result() == sum(range(2000))
+
+
+def test_programs_that_tasks_start_find_nothing_to_read(started):
+    ran = started.submit(subprocess.run, ["cat"], capture_output=True, timeout=20)
+    assert ran.result().stdout == b""
+    assert started.submit(os.readlink, "/proc/self/fd/0").result() == "/dev/null"
 
 
 def test_a_folder_too_deep_for_a_socket_is_named(tmp_path, monkeypatch):

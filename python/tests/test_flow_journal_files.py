@@ -2,6 +2,7 @@
 """The file of a journal: who may have it, what lies beside it, and how it is made."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,33 @@ def test_a_journal_that_was_removed_does_not_come_back(tmp_path):
     old = Journal(tmp_path / "aside")
     assert bytes(old.result_of("old")) == b"result"
     old.close()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_results_are_not_reported_when_the_journal_is_gone(tmp_path, how):
+    path = tmp_path / "journal"
+    with fl.Pool(journal=path) as pool:
+        keyed = pool.with_options(key="{}".format)
+        assert keyed.submit(abs, -1).result() == 1
+        path.rename(tmp_path / "elsewhere")
+        if how == "replaced":
+            path.touch()
+        for number in (-2, -3):
+            with pytest.raises(fl.Error, match=rf"a journal is gone: got {path}, which was remo"):
+                keyed.submit(abs, number).result()
+        assert pool.submit(abs, -4).result() == 4
+    path.unlink(missing_ok=True)
+    (tmp_path / "elsewhere").rename(path)
+    journal = Journal(path)
+    assert len(journal) == 1 and "-1" in journal
+    journal.close()
+
+
+@pytest.mark.parametrize("name", ["", ".", "/dev/null"])
+def test_what_is_no_file_is_no_journal(name):
+    allowed = "allowed: the path of a file, in a folder that exists"
+    with pytest.raises(fl.InvalidArgument, match=f"got '{re.escape(name)}'; {allowed}"):
+        fl.Pool(journal=name)
 
 
 def test_what_undoes_its_last_transaction_lies_beside_the_file_itself(tmp_path):

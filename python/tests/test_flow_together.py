@@ -97,9 +97,19 @@ def test_a_writer_and_a_reader_start_together(pool):
     assert pool.submit(sum, [pool.submit(abs, -1)]).result(60) == 1
 
 
-def test_a_writer_that_fails_is_told_by_both_and_the_pool_goes_on(pool):
+def test_why_a_writer_failed_is_told_although_its_reader_failed_first(pool):
+    for turn in range(8):  # which of the two is the first is chance
+        stream = f"together-{os.getpid()}-cause-{turn}"
+        future = pool.together(fl.task(write, stream, fails_at=2), fl.task(read, stream))
+        with pytest.raises(LookupError, match="the writer was told to fail"):
+            future.result(60)
+        assert future.members == ()
+
+
+def test_a_team_that_fails_is_told_by_both_and_the_pool_goes_on(pool):
+    """Of the ranks of a team too, one loses the other; what it says has the cause in it."""
     future = pool.together(*pair("fails", fails_at=2))
-    with pytest.raises((LookupError, fl.Error)):
+    with pytest.raises((LookupError, fl.PeerLost), match="the writer was told to fail"):
         future.result(60)
     assert list(pool.map(abs, [-1, -2])) == [1, 2]
 

@@ -94,3 +94,45 @@ def is_running(pid):
     except FileNotFoundError:
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+FORKS = """
+import os, sys
+import fluvial as fl
+
+def forks(how):
+    child = os.fork()
+    if child == 0:
+        print("the child", how, flush=True)
+        if how == "raises":
+            raise ValueError(how)
+        if how == "exits":
+            sys.exit(7)
+        return "of the child"
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def starts():
+    assert forks("exits") == 7
+
+with fl.Pool(int(sys.argv[1]) or None, initializer=starts) as pool:
+    if pool.leads:
+        print([pool.submit(forks, how).result() for how in ("raises", "exits", "returns")])
+        print(pool.submit(abs, -3).result())
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_child_of_a_task_ends_where_its_function_does(workers):
+    argv = [sys.executable, "-u", "-c", FORKS, str(workers)]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-2:] == ["[1, 7, 0]", "3"]
+    assert ran.stdout.count("the child") == 4 and "ValueError: raises" in ran.stderr
+
+
+def test_a_child_of_a_task_is_no_rank_of_the_job(launcher):
+    argv = [sys.executable, "-u", "-c", FORKS, "0"]
+    with launcher.start(2, argv, timeout=60, stdout=subprocess.PIPE) as job:
+        said, _ = job.process.communicate()
+        assert job.wait(60) == 0
+    assert said.decode().endswith("[1, 7, 0]\n3\n")

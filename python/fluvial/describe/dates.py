@@ -22,11 +22,12 @@ OF_TIME = frozenset({_UNIT, _CALENDAR, "timeUnitSI"})
 
 _SECONDS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
-    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisec", "millisecs"), 1e-3),
+    **dict.fromkeys(("millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "microsec", "microsecs", "microsecond", "microseconds"), 1e-6),
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
     **dict.fromkeys(("ps", "picosecond", "picoseconds"), 1e-12),
     **dict.fromkeys(("fs", "femtosecond", "femtoseconds"), 1e-15),
@@ -39,6 +40,8 @@ def step_attributes(of_coordinate: Mapping[str, object]) -> dict[str, object]:
 
     >>> step_attributes({"units": "fs", "long_name": "delay"})
     {'timeUnits': 'fs', 'timeUnitSI': 1e-15}
+    >>> step_attributes({"units": "msecs since 2000-01-01"})["timeUnitSI"]
+    0.001
     """
     units, calendar = of_coordinate.get("units"), of_coordinate.get("calendar")
     if not isinstance(units, str) or not units:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..base.messages import shown
-from .functions import ShippedFunctions
+from .functions import ShippedFunctions, name_of
 from .future import AnyFuture, Future
 from .keyed import KeyedTasks
 from .options import checked_options
@@ -47,7 +47,17 @@ class CoreCalls:
         wanted = checked_options(task.options, task.function)
         inputs: list[AnyFuture | OwnPart[Any]] = []
         call = self._shipped.bytes_of(task.function), task.arguments, task.keywords
-        parts = packed_call(call, functools.partial(self._reference, inputs, {}, {}))
+        try:
+            parts = packed_call(call, functools.partial(self._reference, inputs, {}, {}))
+        except _core.Error:
+            raise
+        except Exception as error:  # pickle's, which names no task
+            error.add_note(
+                f"an argument of the task {name_of(task.function)!r} cannot be sent: got "
+                f"{shown(call[1:])}; allowed: what pickle or, where it is installed, cloudpickle "
+                "can write"
+            )
+            raise
         if isinstance(near := wanted["near"], concurrent.futures.Future):
             wanted = {**wanted, "near": self.state_of(self._own(near, "near"))}
         return parts, [self._input(one, wanted["ranks"]) for one in inputs], wanted

@@ -12,6 +12,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TypeGuard, TypeVar, cast
 
 from .. import _core
+from ..base.arguments import wrong_type
 from ..base.messages import shown
 from .parallel import PARALLEL
 from .payload import pickled_by_value
@@ -110,12 +111,24 @@ class AsWritten:
         return pickle.loads, (self.written,)
 
 
+def check_callable(function: object) -> None:
+    """Raise WrongType for what is no function of a task."""
+    if not callable(function):
+        raise wrong_type("a task's function", function, "a callable")
+
+
 def for_many_calls(function: Callable[..., R]) -> Callable[..., R]:
     """Return what stands for a function in many calls, all of which are of this moment.
 
     That is the function itself, where it has a name that others can import, and where it cannot be
     written: each call says so then.
+
+    Raises
+    ------
+    WrongType
+        When it is no function.
     """
+    check_callable(function)
     if is_function(function) and _by_name(function) is not None:
         return function
     try:

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
+import logging
 import math
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -17,6 +20,8 @@ from .task_core import Failure, TaskCore, TaskState
 from .tasks import RemoteTraceback
 
 R = TypeVar("R")
+_LOGGER = logging.getLogger("concurrent.futures")
+"""Where Python says which callbacks of futures have failed."""
 _ENDING = threading.Lock()
 """Of the moment in which a future learns how its task has ended; another thread may know, too."""
 _DONE = frozenset({"CANCELLED", "CANCELLED_AND_NOTIFIED", "FINISHED"})
@@ -31,6 +36,9 @@ STAYED = object()
 
 class Future(concurrent.futures.Future[R]):
     """A `concurrent.futures.Future`; given to another task of its pool, it is that task's input."""
+
+    members: Sequence[Future[Any]] = ()
+    """Those of the tasks that start together, of whose results it is made."""
 
     def __init__(self, core: TaskCore) -> None:
         super().__init__()
@@ -91,6 +99,10 @@ class Future(concurrent.futures.Future[R]):
         self.become_cancelled()
         concurrent.futures.wait([self])  # for the thread that has the word
         return True
+
+    def add_done_callback(self, fn: Callable[[Future[R]], object]) -> None:
+        """As `concurrent.futures` has it; SystemExit of a callback does not end the pool either."""
+        super().add_done_callback(functools.partial(_called, fn))
 
     def begin_cancelling(self) -> TaskState | None:
         """Return the task that the core is to cancel; None when the future is done.
@@ -173,10 +185,24 @@ class Future(concurrent.futures.Future[R]):
         if not self._end_once():
             return
         self.first = None  # it has a result of its own
+        if self.members:
+            self.members = ()
         if outcome.error is None:
             self.set_result(cast(R, outcome.value))
         else:
             self.set_exception(outcome.error)
+
+
+def _called(fn: Callable[[Future[R]], object], future: Future[R]) -> None:
+    try:
+        fn(future)
+    except Exception:
+        raise  # Python says so, and goes on
+    except BaseException:
+        # In the program's thread it is the program's, as Ctrl-C is.
+        if threading.current_thread() is threading.main_thread():
+            raise
+        _LOGGER.exception("exception calling callback for %r", future)
 
 
 AnyFuture: TypeAlias = Future[Any]

@@ -79,6 +79,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._given = os.fspath(path)
         self._path = pathlib.Path(os.path.realpath(path))  # beside which SQLite puts its own
         self._rollback = self._path.with_name(f"{self._path.name}-journal")
         self._lock = threading.Lock()
@@ -131,7 +132,15 @@ class Journal:
         Error
             When it cannot be written; then nothing of it is in the journal.
         """
-        with self._lock, self._explained("be written"), self._transaction():
+        with self._lock, self._explained("be written"):
+            self._check_there()
+            rows, pieces, chain = self._add(finished)
+            self._check_there()
+        self._rows |= rows
+        self._pieces, self._chain = pieces, chain
+
+    def _add(self, finished: Sequence[Finished]) -> tuple[dict[str, _Row], int, bytes]:
+        with self._transaction():
             number, pieces, chain = len(self._rows), self._pieces, self._chain
             rows = {}
             for one in finished:
@@ -150,8 +159,16 @@ class Journal:
             self._database.execute(
                 "UPDATE state SET finished = ?, pieces = ?, chain = ?", (number, pieces, chain)
             )
-        self._rows |= rows
-        self._pieces, self._chain = pieces, chain
+        return rows, pieces, chain
+
+    def _check_there(self) -> None:
+        """SQLite goes on with a file that has no name any more."""
+        if not self._held.is_at(self._path):
+            raise _core.Error(
+                f"a journal is gone: got {self._path}, which was removed, moved or replaced while "
+                "this pool had it open; allowed: a file that stays. What was in it, and what "
+                "finishes now, is not kept: put it back, or run all tasks again"
+            )
 
     def close(self) -> None:
         """Let others have it."""
@@ -162,12 +179,21 @@ class Journal:
         if not self._path.exists():
             self._check_no_rollback()
             _create(self._path)
-        self._ends.callback(JournalLock(self._path).close)
+        self._check_kind()
+        self._held = JournalLock(self._path)
+        self._ends.callback(self._held.close)
         self._database = sqlite3.connect(
             self._path, timeout=0, isolation_level=None, check_same_thread=False
         )
         self._ends.callback(self._database.close)  # before the lock, with which SQLite's own end
         self._begin()
+
+    def _check_kind(self) -> None:
+        if not self._path.is_file():
+            raise _core.InvalidArgument(
+                f"a journal is a file: got {shown(self._given)}; allowed: the path of a file, "
+                "in a folder that exists, which is a journal or is not there yet"
+            )
 
     def _check_no_rollback(self) -> None:
         """SQLite would play it into the new journal, and old tasks would be there again."""
@@ -177,7 +203,8 @@ class Journal:
                 raise _core.Error(
                     f"a journal is gone, but its rollback file is not: got {self._rollback} "
                     f"without {self._path}; allowed: both, or neither. Put the journal back where "
-                    "it was, or remove this file, too: then all tasks run again"
+                    "it was, or remove this file, too, if no pool is running that has them open: "
+                    "then all tasks run again"
                 )
 
     def _begin(self) -> None:
@@ -242,7 +269,10 @@ class Journal:
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
                 raise self._damaged(str(error)) from None
             why = getattr(error, "strerror", None) or error
-            raise _core.Error(f"a journal cannot {what}: got {self._path}: {why}") from error
+            raise _core.Error(
+                f"a journal cannot {what}: got {self._path}: {why}; allowed: a file in a folder "
+                "that exists, both of which this program may write"
+            ) from error
 
     def _damaged(self, why: str) -> Exception:
         return _core.DamagedFile(

@@ -46,6 +46,14 @@ class JournalLock:
             raise
         give_up_in_children(self)
 
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Tell whether the file that is locked is the one of this name."""
+        assert self._descriptor is not None
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return False
+
     def close(self) -> None:
         """Let another have it."""
         descriptor, self._descriptor = self._descriptor, None

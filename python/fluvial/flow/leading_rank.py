@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from .busy_ranks import BusyRanks
+from .forked_function import end_child
 from .task_core import JobFailure
 from .tasks import TaskRunner, packed_error
 
@@ -217,13 +218,18 @@ def _abort() -> None:
 def _initialize(comm: MPI.Comm, shipped: bytes | None, names: MainNames) -> None:
     """Call the initializer where tasks will run, and raise on all ranks when it fails on one."""
     failed = None
+    process = os.getpid()
     try:
         if shipped is not None:
             with names.in_use():
                 initializer, arguments = pickle.loads(shipped)
             if initializer is not None:
                 initializer(*arguments)
+                if os.getpid() != process:
+                    end_child(None)
     except BaseException as error:  # SystemExit, too: the others wait for this rank's word
+        if os.getpid() != process:
+            end_child(error)
         traceback.print_exc()
         sys.stderr.flush()
         failed = "".join(traceback.format_exception_only(error)).strip()
@@ -236,6 +242,16 @@ def _initialize(comm: MPI.Comm, shipped: bytes | None, names: MainNames) -> None
         )
 
 
+def _read_nothing() -> None:
+    """Have tasks, and programs that they start, find an empty standard input.
+
+    What mpiexec gives to a rank may be a pipe that never ends.
+    """
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
 def _connected(path: str) -> Connection:
     end = socket.socket(socket.AF_UNIX)
     end.connect(path)
@@ -246,6 +262,7 @@ def main() -> int:
     """Lead, on the first rank; run tasks on the others."""
     from mpi4py import MPI
 
+    _read_nothing()
     comm = MPI.COMM_WORLD
     if comm.rank > 0:
         settings, shipped = comm.bcast(None)

@@ -12,9 +12,18 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict
 
 from .. import _core
-from ..base.arguments import to_bool, to_float, to_int, to_mapping, to_seconds, to_text, wrong_type
+from ..base.arguments import (
+    to_bool,
+    to_float,
+    to_int,
+    to_mapping,
+    to_seconds,
+    to_text,
+    unknown_name,
+    wrong_type,
+)
 from ..base.messages import shown
-from .functions import name_of
+from .functions import check_callable, name_of
 from .key_text import checked_key
 from .parallel import is_parallel
 from .task_core import CoreOptions, TaskPlace
@@ -140,10 +149,7 @@ def changed_options(options: TaskOptions, changes: OptionChanges) -> TaskOptions
     known = [one.name for one in fields(TaskOptions)]
     for name in changes:
         if name not in known:
-            raise _core.UnknownName(
-                f"no option of a task has this name: got {name!r}; allowed: {', '.join(known)}. "
-                + _core.did_you_mean(name, known)
-            )
+            raise unknown_name("no option of a task has this name", name, known)
     if isinstance(ranks := changes.get("ranks"), Iterator):  # it would be empty the next time
         changes = changes | {"ranks": tuple(itertools.islice(ranks, _WIDTHS_MAX + 1))}
     changed = replace(options, **changes)
@@ -164,8 +170,7 @@ def checked_options(options: TaskOptions, function: object) -> CoreOptions:
     last = _last.call
     if last is not None and last[0] is options and last[1] is function:
         return last[2]
-    if not callable(function):
-        raise _core.WrongType(f"a task's function: got {shown(function)}; allowed: a callable")
+    check_callable(function)
     wanted = options.for_core(name_of(function))
     if wanted["ranks"][-1] > 1 and not is_parallel(function):
         raise _core.InvalidArgument(
@@ -232,7 +237,10 @@ def _widths(ranks: object) -> list[int]:
         raise wrong_type("ranks", ranks, allowed)
     several = ranks if isinstance(ranks, Iterable) else [ranks]
     some = itertools.islice(several, _WIDTHS_MAX + 1)
-    widths = sorted({to_int(width, "ranks", 1, _RANKS_MAX) for width in some})
+    try:
+        widths = sorted({to_int(width, "ranks", 1, _RANKS_MAX) for width in some})
+    except _core.WrongType:
+        raise wrong_type("ranks", ranks, allowed) from None
     if not 0 < len(widths) <= _WIDTHS_MAX:
         raise _out_of_range("ranks", ranks, allowed)
     return widths

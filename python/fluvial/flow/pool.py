@@ -18,6 +18,7 @@ from .exported_calls import ExportedCalls
 from .functions import name_of
 from .future import AnyFuture, Future, Outcome
 from .job_end import abort_at_exit
+from .joint_failures import JointFailures
 from .keyed import KeyedTasks, Settled
 from .options import TaskOptions, checked_options
 from .payload import unpacked
@@ -142,6 +143,7 @@ class Pool(Submitting):
         self._options = TaskOptions()
         self._lock = threading.Lock()
         self._futures: dict[int, AnyFuture] = {}
+        self._joint = JointFailures()
         self._closing = False
         self._cancellation = Cancellation()
         self._submitted = 0
@@ -275,7 +277,7 @@ class Pool(Submitting):
             return future
         try:
             members = self._send_together(tasks)
-            future.first = members[0].task
+            future.first, future.members = members[0].task, members
             # Before all others: it is what makes their results known, and takes no time.
             options = TaskOptions(priority=math.inf, kind="together")
             self._send(future, Task(as_given, (members,), {}, options), False)
@@ -357,7 +359,7 @@ class Pool(Submitting):
                 self._closing, self._broken = True, error
             left, self._futures = self._futures, {}
         lost = Outcome.of(None, (type(error).__name__, str(error), -1, b""))
-        for future in left.values():
+        for future in (*left.values(), *self._joint.let_go()):
             future.settle(lost)
         self.exported_calls.fail(error)
         self._account.take([lost] * len(left), self._submitted)
@@ -376,6 +378,7 @@ class Pool(Submitting):
                 self._go_on(future, message)
             elif future is not None:
                 settled.append(Settled(future, result, Outcome.of(result, failure)))
+        settled = self._joint.without(settled)
         try:
             kept = self._keyed.keep(settled)
         except BaseException as error:  # they are no futures of the pool's any more
@@ -384,7 +387,8 @@ class Pool(Submitting):
             raise
         for one in kept:
             one.future.settle(one.outcome)
-        self._account.take([one.outcome for one in settled], self._submitted)
+        late = self._joint.settle()
+        self._account.take([*(one.outcome for one in settled), *late], self._submitted)
 
     def _ended(self) -> bool:
         with self._lock:
@@ -393,4 +397,4 @@ class Pool(Submitting):
                 return False
             left = list(self._futures.values())
         self._cancellation.apply(left, self.exported_calls)  # also what tasks return meanwhile
-        return not self.exported_calls.left and all(future.done() for future in left)
+        return not (self.exported_calls.left or self._joint.held) and all(f.done() for f in left)

@@ -135,10 +135,17 @@ def checked(
         _number_of(servers),
         to_bool(audit, "audit"),
         trace is not False,
-        None if isinstance(trace, bool) else checked_name(to_path(trace, "trace")),
+        None if isinstance(trace, bool) else checked_name(_path_of(trace)),
         to_bool(progress, "progress"),
         _amounts({} if resources is None else resources),
     )
+
+
+def _path_of(trace: object) -> str:
+    try:
+        return to_path(trace, "trace")
+    except _core.WrongType:
+        raise wrong_type("trace", trace, "True, False, or the path of a file") from None
 
 
 def _at_least(least: float, seconds: float, name: str) -> float:

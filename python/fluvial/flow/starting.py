@@ -11,6 +11,7 @@ from typing import cast
 from .. import _core
 from ..mpi.communicator import Communicator, handle_of, world
 from ..mpi.together import Together
+from .forked_function import end_child
 from .functions import function_bytes
 from .journal import Journal
 from .main_names import MainNames, is_of_main
@@ -68,10 +69,13 @@ def initialize(comm: Communicator | None, settings: Settings, names: MainNames) 
     initializer = _sharing(names, comm, settings.initializer)
     failed: BaseException | None = None
     if comm is None or comm.size == 1 or comm.rank > 0 or settings.lead_works:
+        process = os.getpid()
         try:
             initializer(*settings.initargs)
         except BaseException as error:  # SystemExit, too: the others wait for this rank's word
             failed = error
+        if os.getpid() != process:
+            end_child(failed)
     here = failed is not None
     found = [here] if comm is None else Together(comm).all_have(here)
     if failed is not None:

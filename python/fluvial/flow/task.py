@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, TypeVar, Unpack
 
-from ..base.arguments import wrong_type
-from .functions import function_bytes, name_of
+from .functions import check_callable, function_bytes, name_of
 from .options import OptionChanges, TaskOptions, changed_options
 
 R = TypeVar("R")
@@ -67,8 +66,7 @@ def task(function: Callable[..., R], /, *args: object, **kwargs: object) -> Task
     ...     print(pool.submit(total, 0, 8).result())
     28
     """
-    if not callable(function):
-        raise wrong_type("a task's function", function, "a callable")
+    check_callable(function)
     return Task(function, args, kwargs, TaskOptions())
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import os
 import pickle
 import threading
 import traceback
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from .. import _core
 from ..base.messages import shown
+from .forked_function import end_child
 from .functions import never_changes
 from .main_names import MainNames
 from .parallel import is_parallel
@@ -72,6 +74,7 @@ class TaskRunner:
         The first input is ``(function, arguments, keyword arguments)``, in which numbers stand for
         the other inputs.
         """
+        process = os.getpid()
         with self.names.in_use():
             _running.tasks += 1
             try:
@@ -80,8 +83,13 @@ class TaskRunner:
                 function = self._function_of(shipped)
                 if is_parallel(function):
                     arguments = (_communicator(comm), *arguments)
-                return _packed_result(function(*arguments, **keywords))
+                result = function(*arguments, **keywords)
+                if os.getpid() != process:
+                    end_child(None)
+                return _packed_result(result)
             except BaseException as error:
+                if os.getpid() != process:
+                    end_child(error)
                 return Said.FAILED, packed_error(error)
             finally:
                 _running.tasks -= 1

@@ -147,7 +147,8 @@ void check_leads(const PoolState& pool, bool leads) {
 Server::Submission submission(PoolState& pool, const std::string& function,
                               std::vector<Argument> arguments, const TaskOptions& options) {
     const std::uint32_t number = pool.functions.number_of(function);
-    check_width(options.ranks, pool.functions.at(number).runs, function, pool.workers());
+    check_width(options.ranks, pool.functions.at(number).runs,
+                options.kind.empty() ? function : options.kind, pool.workers());
     check_place(options.near_task ? std::nullopt : options.near, pool.roles);
     check_needs(options, pool);
     check_inputs(arguments, function);
