@@ -21,6 +21,7 @@ namespace {
 /// (utilisation, seconds, tasks, the longest wait, seconds before which no scheduler can end)
 nb::tuple simulate(const std::string& load, int ranks, int rounds, double error, double load_part,
                    unsigned seed) {
+    const nb::gil_scoped_release release;
     std::vector<flow::SimulatedTask> tasks;
     flow::SchedulerOptions options;
     if (load == "arriving") {
@@ -31,7 +32,6 @@ nb::tuple simulate(const std::string& load, int ranks, int rounds, double error,
     } else {
         tasks = flow::varying_widths(ranks, rounds, error, seed);
     }
-    const nb::gil_scoped_release release;
     const flow::Simulated result =
         flow::simulate(tasks, std::vector<int>(static_cast<std::size_t>(ranks), 0), options);
     double longest_wait_s = 0;

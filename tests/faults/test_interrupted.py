@@ -12,6 +12,7 @@ import pytest
 from faults.traces import stream_name
 
 import fluvial as fl
+from fluvial import _core
 
 
 @contextlib.contextmanager
@@ -112,3 +113,16 @@ def test_a_reader_that_waits_for_an_answer(tmp_path, name):
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("planner", ["disjoint", "min-max"])
+def test_a_plan_of_routes_that_takes_long(planner):
+    network = fl.route.topology("torus:256x256" if planner == "disjoint" else "torus:64x64x64")
+    flows = [(host, host + 3000) for host in range(1 if planner == "disjoint" else 3000)]
+    with interrupted_in_time():
+        fl.route.plan(network, flows, planner)
+
+
+def test_a_simulation_of_a_flow():
+    with interrupted_in_time():
+        _core.simulate_flow("varying", 2**20, 10_000, 0.1, 0.9, 1)

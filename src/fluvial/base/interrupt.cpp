@@ -42,4 +42,11 @@ void check_interrupt() {
     }
 }
 
+void InterruptPoints::look() {
+    if (const auto now = Clock::now(); now >= next_) {
+        next_ = now + std::chrono::milliseconds(100);
+        check_interrupt();
+    }
+}
+
 }  // namespace fluvial

@@ -2,6 +2,7 @@
 /// Lets an embedding language break off a blocking wait (Ctrl-C in Python).
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 namespace fluvial {
@@ -10,6 +11,26 @@ namespace fluvial {
 /// wait. Set once, at load time, before any thread waits.
 void set_interrupt_check(std::function<void()> check);
 void check_interrupt();
+
+/// In a long computation: asks about ten times a second. What a pass costs is next to nothing.
+class InterruptPoints {
+  public:
+    /// Throws what check_interrupt() does.
+    void pass() {
+        if (++passes_ % passes_a_look == 0) {
+            look();
+        }
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr unsigned passes_a_look = 16;
+
+    void look();
+
+    unsigned passes_ = 0;
+    Clock::time_point next_ = Clock::now();
+};
 
 /// For as long as it exists, check_interrupt() in this thread calls `check` as well, and no other
 /// one of this kind.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "fluvial/base/interrupt.hpp"
 #include "fluvial/flow/plan.hpp"
 
 namespace fluvial::flow {
@@ -31,10 +32,12 @@ class Clockwork {
     Simulated run() {
         auto arrival = arrivals_.begin();
         while (arrival != arrivals_.end() || !ends_.empty()) {
+            interrupt_.pass();
             const bool arrives = arrival != arrivals_.end() &&
                                  (ends_.empty() || (*arrival)->arrives_s <= ends_.top().first);
             const double now = arrives ? (*arrival)->arrives_s : ends_.top().first;
             for (; arrival != arrivals_.end() && (*arrival)->arrives_s <= now; ++arrival) {
+                interrupt_.pass();
                 scheduler_.add((*arrival)->request, now);
             }
             for (; !ends_.empty() && ends_.top().first <= now; ends_.pop()) {
@@ -66,6 +69,7 @@ class Clockwork {
     using End = std::pair<double, std::size_t>;
     std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
     Simulated result_;
+    InterruptPoints interrupt_;
 };
 
 class Load {
@@ -83,6 +87,7 @@ class Load {
         }
     }
     void add(int width, double arrives_s, double takes_s, double cost_s) {
+        interrupt_.pass();
         SimulatedTask task{{}, arrives_s, takes_s};
         task.request.task = tasks_.size();
         task.request.widths = {width, width, {}};
@@ -94,6 +99,7 @@ class Load {
   private:
     std::mt19937 random_;
     std::vector<SimulatedTask> tasks_;
+    InterruptPoints interrupt_;
 };
 
 }  // namespace

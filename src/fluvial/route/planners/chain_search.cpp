@@ -43,6 +43,7 @@ void ChainSearch::collect_parts(Node from, Node to) {
     first_.clear();
     last_.clear();
     for (Node proxy = 0; proxy < topology_.hosts(); ++proxy) {
+        interrupt_.pass();
         if (proxy == from || proxy == to || !forwards(proxy) || !topology_.passes_on(proxy)) {
             continue;
         }
@@ -113,6 +114,7 @@ void ChainSearch::each_chain(Node from, Node to, Visit visit) {
             break;
         }
         for (const Part& last : last_) {
+            interrupt_.pass();
             if (first.length + last.length + 1 + 2 * proxy_links > most) {
                 break;
             }

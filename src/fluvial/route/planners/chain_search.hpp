@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "fluvial/base/interrupt.hpp"
 #include "fluvial/route/plan.hpp"
 
 namespace fluvial::route {
@@ -43,6 +44,7 @@ class ChainSearch {
 
     /// The free path with the fewest links, a proxy counting as `proxy_links` more; none where no
     /// chain is free. Takes O(n²) routes for n hosts at most, and O(n) as a rule.
+    /// Throws what check_interrupt() does, as all of this does.
     std::optional<Path> shortest(Node from, Node to);
     /// Paths that are free but for links of one owner each, at most `count`, the shortest first.
     /// `may_take` says which owners' links may be taken.
@@ -72,6 +74,7 @@ class ChainSearch {
     const std::function<bool(int)>* may_take_ = nullptr;
     Route links_, way_;
     std::vector<Part> first_, last_;
+    InterruptPoints interrupt_;
 };
 
 }  // namespace fluvial::route

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "fluvial/base/hash.hpp"
+#include "fluvial/base/interrupt.hpp"
 #include "fluvial/route/plan.hpp"
 
 namespace fluvial::route {
@@ -69,13 +70,14 @@ class MinMaxPlanner {
 
     /// Where a flow cannot look at all hosts, it looks at one drawn from each of as many ranges of
     /// them. A fixed stride would leave out whole hyperplanes of a torus.
-    Candidates candidates_of(const Flow& flow) const {
+    Candidates candidates_of(const Flow& flow) {
         Candidates out{{direct}, {}, {0}};
         topology_.append_route(flow.from, flow.to, out.links);
         out.begin.push_back(out.links.size());
         const auto hosts = static_cast<std::size_t>(topology_.hosts());
         const std::size_t ranges = std::min(hosts, candidates_max);
         for (std::size_t range = 0; range < ranges; ++range) {
+            interrupt_.pass();
             const std::size_t begin = range * hosts / ranges, end = (range + 1) * hosts / ranges;
             const std::uint64_t key = static_cast<std::uint64_t>(flow.from) * ranges + range;
             const Node proxy = static_cast<Node>(
@@ -165,6 +167,7 @@ class MinMaxPlanner {
         std::size_t best = none;
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < candidates.proxies.size(); ++i) {
+            interrupt_.pass();
             const double here = cost(flow, candidates.way(i), least);
             if ((here < least || best == none) && may_use(used, more, candidates.proxies[i])) {
                 least = here;
@@ -203,6 +206,7 @@ class MinMaxPlanner {
     std::vector<std::vector<Node>> via_;  ///< the proxy of each part of each flow
     std::vector<Candidates> candidates_;
     double scale_ = 0;
+    InterruptPoints interrupt_;
 };
 
 }  // namespace
