@@ -154,7 +154,8 @@ int fluvial_get_att_double(fluvial_file* file, int dataset, const char* name, si
 
 /// All of a dataset, collective, blocking, FLUVIAL_TO_ONE with the result everywhere. Local.
 int fluvial_object_io_init(fluvial_object_io* io, fluvial_file* file, const char* dataset);
-/// Adds a dataset of the same shape, for `io->map` to combine. Local.
+/// Adds a dataset of the same shape, for `io->map` to combine. Local. After an error `io` cannot be
+/// started, on any rank, until it is made anew.
 int fluvial_object_io_add(fluvial_object_io* io, const char* dataset);
 
 /// Reads and reduces. `result` has one entry, or one for each kept position, and is written where

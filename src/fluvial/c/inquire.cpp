@@ -99,7 +99,10 @@ void check_unused(const fluvial_file& file) {
     if (file.pending != 0) {
         throw InvalidArgument(Problem{text("'", file.file->path(), "' is still in use"),
                                       text(file.pending, " object I/Os under way"), "none",
-                                      "Call fluvial_wait for each of them first"});
+                                      mpi::running()
+                                          ? "Call fluvial_wait for each of them first"
+                                          : "They had to be waited for before MPI_Finalize: what "
+                                            "they use stays until the program ends"});
     }
 }
 

@@ -156,10 +156,10 @@ struct Reduction {
 };
 
 Reduction reduction_of(const fluvial_reader& reader, const char* dataset, const char* op,
-                       const double* result) {
+                       const void* place, const char* called) {
     check_given(dataset, "dataset");
     check_given(op, "op");
-    check_given(result, "result");
+    check_given(place, called);
     Reduction made;
     made.variable = reader.present_step().variable(dataset);
     made.operations.emplace_back("result", c::operator_of(std::string(op)).op);
@@ -186,7 +186,7 @@ void deliver(const compute::Result& result, std::size_t size, double* to) {
 }
 
 compute::Result reduced(fluvial_reader& reader, const char* dataset, const char* op,
-                        std::size_t size, const double* result) {
+                        std::size_t size, const void* place, const char* called = "result") {
     const auto task = std::make_shared<const move::WatchedTask>(
         move::watched(reader.comm, reader.stall_timeout_s, "the reduction"));
     task->come();
@@ -197,7 +197,7 @@ compute::Result reduced(fluvial_reader& reader, const char* dataset, const char*
     auto pending = task->during([&] {
         Reduction wanted;
         mpi::agree_on(
-            reader.comm, [&] { wanted = reduction_of(reader, dataset, op, result); },
+            reader.comm, [&] { wanted = reduction_of(reader, dataset, op, place, called); },
             [&](Terms& terms) { add_terms(reader, dataset, size, terms); });
         return wanted.variable->start(wanted.operations, {}, reader.comm, options);
     });
@@ -206,8 +206,10 @@ compute::Result reduced(fluvial_reader& reader, const char* dataset, const char*
 
 void find(fluvial_reader& reader, const char* dataset, const char* op, double* value,
           MPI_Offset* location) {
-    const bool wanted = value != nullptr && location != nullptr;
-    const compute::Result result = reduced(reader, dataset, op, 1, wanted ? value : nullptr);
+    const bool has_value = value != nullptr;
+    const compute::Result result =
+        reduced(reader, dataset, op, 1, has_value ? static_cast<const void*>(location) : nullptr,
+                has_value ? "location" : "value");
     const auto found = result.find("coordinates");
     if (found == result.end()) {
         throw InvalidArgument(

@@ -90,6 +90,8 @@ TEST_CASE("records of netCDF come without the axis of time") {
         CHECK(sum == 10 * step * folder.ranks + folder.ranks * (folder.ranks - 1) / 2);
         MPI_Offset place[2] = {-1, -1};
         CHECK(fluvial_reader_find(reader, "t2m", "argmax", &sum, place) == FLUVIAL_OK);
+        CHECK(fluvial_reader_find(reader, "t2m", "argmax", &sum, nullptr) == FLUVIAL_EINVAL);
+        CHECK(std::string(fluvial_last_message()).find("location") != std::string::npos);
         CHECK(sum == last);
         CHECK((place[0] == folder.ranks - 1 && place[1] == -1));
     }

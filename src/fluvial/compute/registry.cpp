@@ -149,8 +149,9 @@ T OptionReader::note(const std::string& key, T value) const {
     return value;
 }
 
-void OptionReader::wrong_type(const std::string& key, const char* allowed) const {
-    throw WrongType(Problem{text(name_, ": option '", key, "' has the wrong type"), "another type",
+void OptionReader::wrong_type(const std::string& key, const Option& got,
+                              const char* allowed) const {
+    throw WrongType(Problem{text(name_, ": option '", key, "' has the wrong type"), words_of(got),
                             allowed, ""});
 }
 
@@ -162,7 +163,7 @@ bool OptionReader::boolean(const std::string& key, bool fallback) {
     if (const auto* value = std::get_if<bool>(option)) {
         return note(key, *value);
     }
-    wrong_type(key, "true or false");
+    wrong_type(key, *option, "true or false");
 }
 
 std::int64_t OptionReader::integer(const std::string& key, std::int64_t fallback) {
@@ -173,7 +174,7 @@ std::int64_t OptionReader::integer(const std::string& key, std::int64_t fallback
     if (const auto* value = std::get_if<std::int64_t>(option)) {
         return note(key, *value);
     }
-    wrong_type(key, "an integer");
+    wrong_type(key, *option, "an integer");
 }
 
 double OptionReader::number(const std::string& key, double fallback) {
@@ -187,7 +188,7 @@ double OptionReader::number(const std::string& key, double fallback) {
     if (const auto* value = std::get_if<std::int64_t>(option)) {
         return note(key, static_cast<double>(*value));
     }
-    wrong_type(key, "a number");
+    wrong_type(key, *option, "a number");
 }
 
 std::vector<double> OptionReader::numbers(const std::string& key) {
@@ -205,7 +206,7 @@ std::vector<double> OptionReader::numbers(const std::string& key) {
     if (const auto* value = std::get_if<std::int64_t>(option)) {
         return note(key, std::vector<double>{static_cast<double>(*value)});
     }
-    wrong_type(key, "a list of numbers");
+    wrong_type(key, *option, "a list of numbers");
 }
 
 void OptionReader::done() const {

@@ -34,7 +34,8 @@ class OptionReader {
     const Option* take(const std::string& key);
     template <class T>
     T note(const std::string& key, T value) const;
-    [[noreturn]] void wrong_type(const std::string& key, const char* allowed) const;
+    [[noreturn]] void wrong_type(const std::string& key, const Option& got,
+                                 const char* allowed) const;
 
     Options left_;
     std::vector<std::string> known_;

@@ -53,6 +53,16 @@ TEST_CASE("an operator is described by its name and options, with their defaults
     }
 }
 
+TEST_CASE("an option of the wrong type is named, with what was given") {
+    const auto refused = [](const char* name, const Options& options, const char* said) {
+        CHECK_THROWS_WITH_AS(make_operator(name, options), doctest::Contains(said),
+                             InvalidArgument);
+    };
+    refused("mean", {{"skipna", std::int64_t{7}}}, "got 7; allowed: true or false");
+    refused("quantile", {{"q", true}}, "'q' has the wrong type: got true; allowed: a list");
+    refused("histogram", {{"edges", std::vector<double>{5, 4}}}, "got 2 edges: [5, 4]; allowed");
+}
+
 TEST_CASE("operators under their other names") {
     CHECK(make_operator("var", {{"ddof", std::int64_t{1}}})->describe() ==
           make_operator("variance", {{"ddof", std::int64_t{1}}})->describe());

@@ -74,6 +74,15 @@ bool is_any_of(MPI_Op op, std::initializer_list<MPI_Op> these) {
         ""});
 }
 
+/// Of one that is no type of elements; MPI itself ends a program that asks it for the name of one
+/// that is none.
+const char* said_of(MPI_Datatype type) {
+    return type == MPI_DATATYPE_NULL ? "MPI_DATATYPE_NULL"
+           : type == MPI_BYTE        ? "MPI_BYTE"
+           : type == MPI_CHAR        ? "MPI_CHAR"
+                                     : "another MPI_Datatype";
+}
+
 }  // namespace
 
 DType element_type(MPI_Datatype type) {
@@ -82,7 +91,7 @@ DType element_type(MPI_Datatype type) {
             return dtype;
         }
     }
-    throw InvalidArgument(Problem{"not a type of elements", "another MPI_Datatype",
+    throw InvalidArgument(Problem{"not a type of elements", said_of(type),
                                   "MPI_FLOAT, MPI_DOUBLE, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, "
                                   "MPI_LONG, MPI_LONG_LONG and their unsigned kin, MPI_INT8_T to "
                                   "MPI_UINT64_T",

@@ -193,7 +193,7 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
 
 /// What follows from looking at all ranks once.
 struct Overview {
-    std::optional<Region> bounds;  ///< of all selections; none when all are empty
+    Region bounds;  ///< of all selections that are not empty, or where all are, of their axes
     bool threads_alike = true;
 };
 
@@ -203,24 +203,26 @@ Overview look_at_all(const mpi::Comm& comm, Plan& plan) {
     const Region mine = plan.own.selection.bounds();
     const int ndim = mine.ndim();
     std::vector<Index> least{plan.threads, -plan.threads};
+    const auto add = [&](int axis, bool counts) {
+        least.push_back(counts ? mine.offset[axis] : none);
+        least.push_back(counts ? -(mine.offset[axis] + mine.extent[axis]) : none);
+    };
     for (int axis = 0; axis < ndim; ++axis) {
-        least.push_back(mine.empty() ? none : mine.offset[axis]);
-        least.push_back(mine.empty() ? none : -(mine.offset[axis] + mine.extent[axis]));
+        add(axis, !mine.empty());
+        add(axis, mine.extent[axis] > 0);  // along axes that are kept there are results of nothing
     }
     least = comm.min_of_each(std::move(least));
     plan.metadata_bytes += static_cast<Index>(least.size() * sizeof(Index));
     Overview overview;
     overview.threads_alike = least[0] == -least[1];
-    Region bounds{Coordinates(ndim, 0), Coordinates(ndim, 0)};
-    bool some = true;
+    overview.bounds = {Coordinates(ndim, 0), Coordinates(ndim, 0)};
     for (int axis = 0; axis < ndim; ++axis) {
-        const auto at = static_cast<std::size_t>(2 + 2 * axis);
-        some = some && least[at] != none;
-        bounds.offset[axis] = least[at];
-        bounds.extent[axis] = some ? -least[at + 1] - least[at] : 0;
-    }
-    if (some) {
-        overview.bounds = bounds;
+        auto at = static_cast<std::size_t>(2 + 4 * axis);
+        at += least[at] == none ? 2 : 0;
+        if (least[at] != none) {
+            overview.bounds.offset[axis] = least[at];
+            overview.bounds.extent[axis] = -least[at + 1] - least[at];
+        }
     }
     return overview;
 }
@@ -228,9 +230,8 @@ Overview look_at_all(const mpi::Comm& comm, Plan& plan) {
 /// Tells the ranks that read for this one what it asks, and learns for which ranks this one reads.
 void exchange_rank_requests(const Request& request, const mpi::Comm& comm, Plan& plan) {
     const Overview overview = look_at_all(comm, plan);
-    const Coordinates none(plan.own.selection.ndim(), 0);
     plan.common = false;
-    plan.selection = select(overview.bounds.value_or(Region{none, none}));
+    plan.selection = select(overview.bounds);
     plan.covered = plan.selection;
     const LaneOwners owners(comm, plan.threads, overview.threads_alike);
     plan.lane_begin = owners.first_lane(comm.rank());

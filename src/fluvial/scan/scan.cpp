@@ -9,17 +9,23 @@
 
 namespace fluvial::scan {
 
+Options begun_together(Options options, const mpi::Comm& comm) {
+    const progress::Setup setup;
+    if (comm.size() == 1) {  // or a program would fail only on several ranks
+        move::RankWatch::check_stall_timeout(options.stall_timeout_s);
+    }
+    if (!options.task && comm.size() > 1 && options.mode == Options::Mode::Collective) {
+        options.task = std::make_shared<const move::WatchedTask>(
+            move::RankWatch::of(comm), options.stall_timeout_s, "the scan");
+        options.task->come();
+    }
+    return options;
+}
+
 Scan::Scan(Request request, Options options, const mpi::Comm& comm)
     : state_([&] {
           const progress::Setup setup;
-          if (comm.size() == 1) {  // or a program would fail only on several ranks
-              move::RankWatch::check_stall_timeout(options.stall_timeout_s);
-          }
-          if (!options.task && comm.size() > 1 && options.mode == Options::Mode::Collective) {
-              options.task = std::make_shared<const move::WatchedTask>(
-                  move::RankWatch::of(comm), options.stall_timeout_s, "the scan");
-              options.task->come();
-          }
+          options = begun_together(std::move(options), comm);
           const auto make = [&] { return new State(std::move(request), options, comm); };
           return options.task ? options.task->during(make) : make();
       }()) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks with selections of their own tell each other, counted.
+#include <algorithm>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -83,5 +84,21 @@ TEST_CASE("ranks that ask for nothing, and files of which no rank asks for anyth
             const bool found = asks || (!nobody && shuffle == Options::Shuffle::ToOne);
             CHECK(*outcome.groups[0].at("count").at("value").as<Index>() == (found ? 180 : 0));
         }
+    }
+}
+
+TEST_CASE("along kept axes there is a result of nothing, where no rank asks for anything") {
+    World world;
+    const Elements elements = random_elements({6, 30}, world.random);
+    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
+    for (const auto shuffle : {Options::Shuffle::ToAll, Options::Shuffle::ToOne}) {
+        Options options;
+        options.shuffle = shuffle;
+        const Selection mine = select({{2, 5}, {4, 0}});
+        const Outcome outcome =
+            run({{{{data}, {}}}, mine, some_operators(), {1}, {}, {}, {}}, options, world.comm);
+        const compute::Array& count = outcome.groups[0].at("count").at("value");
+        REQUIRE(count.shape == Coordinates{4});
+        CHECK(std::count(count.as<Index>(), count.as<Index>() + 4, 0) == 4);
     }
 }

@@ -9,6 +9,7 @@
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/compute/registry.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/joined_files.hpp"
 #include "fluvial/scan/stored_alike.hpp"
@@ -339,12 +340,15 @@ PendingReduction Variable::start(const std::vector<Operation>& operations,
         }
         keep_coordinates(over, reduced);
     };
-    if (options.mode == Options::Mode::Collective) {
-        mpi::agree(comm, prepare);
-    } else {
+    const Options begun = begun_together(options, comm);
+    if (options.mode == Options::Mode::Independent) {
         prepare();
+    } else if (begun.task) {  // a rank that does not come to the agreement is missed
+        begun.task->during([&] { mpi::agree(comm, prepare); });
+    } else {
+        mpi::agree(comm, prepare);
     }
-    Scan scan(std::move(wanted), options, comm);
+    Scan scan(std::move(wanted), begun, comm);
     scan.start();
     return {std::move(scan), std::move(reduced)};
 }

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/terms.hpp"
 
 namespace fluvial::compute {
 namespace {
@@ -34,9 +35,11 @@ BinEdges::BinEdges(std::vector<double> edges, const std::string& name) : edges_(
     const bool ordered =
         std::none_of(edges_.begin(), edges_.end(), [](double e) { return std::isnan(e); });
     if (edges_.size() < 2 || edges_.size() > edges_max || !ordered || !ascending) {
-        throw InvalidArgument(Problem{name + ": unusable edges", text(edges_.size(), " edges"),
-                                      "2 or more numbers, each larger than the one before",
-                                      "Sort them and drop duplicates, or use numpy.linspace"});
+        throw InvalidArgument(
+            Problem{name + ": unusable edges",
+                    text(edges_.size(), " edges: ", exact(std::span<const double>(edges_))),
+                    "2 or more numbers, each larger than the one before",
+                    "Sort them and drop duplicates, or use numpy.linspace"});
     }
     search_.edges = edges_.data();
     search_.count = static_cast<std::int32_t>(edges_.size() - 1);
