@@ -14,6 +14,7 @@ set(fluvial_public_headers
     # Beside them, for programs that include less, or more.
     base/clock.hpp
     base/error.hpp
+    base/finer_errors.hpp
     c/MPIStream.h
     c/fluvial.h
     c/series.h

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Errors that the world or the caller caused: each says what went wrong, the value seen, what is
 /// allowed and what to try next. Our own bugs are assertions (base/assert.hpp), not exceptions.
+/// Some that derive from these are in base/finer_errors.hpp.
 #pragma once
 
 #include <sstream>
