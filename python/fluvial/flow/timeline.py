@@ -100,7 +100,8 @@ class Timeline:
             }
             for line in lines:
                 if line["ph"] == "X":
-                    event = (*span_of(line), numbers[line["name"]], line["args"]["tasks"])
+                    span = span_of(line["ts"], line["dur"])
+                    event = (*span, numbers[line["name"]], line["args"]["tasks"])
                     rows[line["tid"]].append(event)
             ranks = {rank: np.array(found, EVENT) for rank, found in sorted(rows.items())}
             if tasks < 0 or not 0 <= busy < float("inf"):

@@ -80,7 +80,9 @@ def read_trace(path: str | Path) -> list[Rank]:
             if event["ph"] == "M" and event["name"] == "thread_name"
         }
         for event in (event for event in events if event["ph"] == "X"):
-            ranks[event["tid"]].blocks.append(Block(event["name"], event["cat"], *span_of(event)))
+            ranks[event["tid"]].blocks.append(
+                Block(event["name"], event["cat"], *span_of(event["ts"], event["dur"]))
+            )
         found = [ranks[number] for number in sorted(ranks)]
     except FileNotFoundError as error:
         raise _no_trace("no such file", path) from error
