@@ -83,12 +83,42 @@ def test_a_timeline_is_read_as_it_was_written(tmp_path):
     assert counts == [(0, 1), (20000, 1), (30000, 2), (40000, 1), (80000, 0)]
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"traceEvents": [{"name": "x", "ph": "M"}]}', "[1"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"traceEvents": [{"name": "x", "ph": "M"}]}', "[1", "[" * 100_000]
+)
 def test_something_else_is_not_a_timeline(tmp_path, text):
     path = tmp_path / "t.json"
     path.write_text(text)
     with pytest.raises(fl.InvalidArgument, match=r"not the timeline of a pool: got .*t\.json"):
         Timeline.read(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"dur": 1', '"dur": -1', "dur 0 or more"),
+        ('"dur": 1', '"dur": NaN', "dur 0 or more"),
+        ('"ts": 2', '"ts": Infinity', "finite microseconds"),
+        ('"busy_seconds": 3', '"busy_seconds": NaN', "not the timeline of a pool"),
+        ('"tasks": 4', '"tasks": Infinity', "not the timeline of a pool"),
+        ('"tasks": 4', '"tasks": -4', "not the timeline of a pool"),
+    ],
+)
+def test_times_and_numbers_that_are_none_are_refused(call, tmp_path, before, after, message):
+    pool = {"name": "pool", "kinds": ["f"], "tasks": 4, "busy_seconds": 3}
+    event = {"name": "f", "ph": "X", "tid": 0, "ts": 2, "dur": 1, "args": {"tasks": 1}}
+    lines = [
+        {"name": "process_name", "ph": "M", "args": pool},
+        {"name": "thread_name", "ph": "M", "tid": 0},
+        event,
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": lines}))
+    assert Timeline.read(path).tasks == 4
+    path.write_text(path.read_text().replace(before, after))
+    code, out, err = call("trace", path)
+    assert (code, out) == (2, "")
+    assert message in err and len(err.splitlines()) == 1
 
 
 def test_names_of_files_are_checked_before_anything_runs(tmp_path):

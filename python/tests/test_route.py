@@ -92,6 +92,10 @@ def test_a_graph_in_a_file(tmp_path):
     assert fl.route.topology(path).route("n1", "n3") == (0, 3, 2)
 
 
+TORUS = fl.route.topology("torus:4")
+EMPTY = fl.route.plan(TORUS, [])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -123,10 +127,54 @@ def test_a_graph_in_a_file(tmp_path):
         ),
         (lambda: fl.route.max_flow(2, [(0, 2, 1)], 0, 1), fl.OutOfBounds, "0 to 1"),
         (lambda: fl.route.max_flow(2, [], 0, 0), fl.InvalidArgument, "a source and a sink"),
+        (lambda: fl.route.max_flow(2, None, 0, 1), fl.WrongType, "arcs has a type.*a list of"),
+        (lambda: fl.route.max_flow(2, 5, 0, 1), fl.WrongType, "arcs has a type.*a list of"),
+        (lambda: fl.route.max_flow(0, [], 0, 1), fl.OutOfBounds, "the graph has no nodes"),
+        (
+            lambda: fl.route.max_flow(3, [(0, 1, 1e308)] * 2 + [(1, 2, 1e308)] * 2, 0, 2),
+            fl.InvalidArgument,
+            "a sum that is out of range",
+        ),
+        (lambda: EMPTY.predict(1), fl.InvalidArgument, "the plan has no flows"),
+        (
+            lambda: fl.route.exchange(None, EMPTY, {0: b"x"}),
+            fl.InvalidArgument,
+            "a flow in data is out of range: got 0; allowed: none, for the plan has no flows",
+        ),
+        (lambda: TORUS.host(2**70), fl.OutOfBounds, "got 1180591620717411303424; allowed: 0 to 3"),
+        (lambda: TORUS.name(2**70), fl.OutOfBounds, "got 1180591620717411303424; allowed: 0 to 3"),
+        (lambda: TORUS.host(0.0), fl.WrongType, "its number, an int, or its name, a str"),
+        (
+            lambda: fl.route.topology("torus:3x3,latency=1e308"),
+            fl.InvalidArgument,
+            "seconds, 0 to 1e6",
+        ),
+        (
+            lambda: fl.route.topology("torus:3x3,bandwidth=1e308"),
+            fl.InvalidArgument,
+            "more than 0, up to 1e18",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(call, error, message):
     with pytest.raises(error, match=message):
+        call()
+
+
+ALONE = fl.route.plan("torus:4", [(0, 0)])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fl.route.send(None, fl.route.plan("torus:4", [(0, 1)]), b"x", window_bytes=1),
+        lambda: fl.route.begin(None, ALONE, {0: b"x"}, window_bytes=1).wait(),
+        lambda: fl.route.Tuner(ALONE).exchange(None, {0: b"x"}, window_bytes=1),
+        lambda: fl.route.HelperRanks(None, helps=False).exchange(ALONE, {0: b"x"}, window_bytes=1),
+    ],
+)
+def test_an_option_that_is_not_known_is_named_with_the_others(call):
+    with pytest.raises(fl.UnknownName, match=r"option of .* got window_bytes; allowed: checksum,"):
         call()
 
 
@@ -172,6 +220,12 @@ def test_a_damaged_file_is_named_with_the_place(tmp_path):
     path.write_text('{"hosts": ["a"],\n "links": [}')
     with pytest.raises(fl.InvalidArgument, match=r"net\.json.*line 2, column 12"):
         fl.route.topology(path)
+    for text in ("", " \n"):
+        path.write_text(text)
+        with pytest.raises(fl.InvalidArgument, match=r"is empty: got .*net\.json"):
+            fl.route.topology(path)
+    path.write_text('{"hosts": ["a"]}', encoding="utf-8-sig")  # as some editors write
+    assert fl.route.topology(path).hosts == 1
     path.write_bytes(b"\xff\xfe{")
     with pytest.raises(fl.InvalidArgument, match="a file of text"):
         fl.route.topology(path)
@@ -213,6 +267,24 @@ def test_elements_are_sent_and_written_row_by_row(tmp_path):
         assert found.tobytes() == rows.tobytes()
         fl.route.sparse_write(None, tmp_path / "file", {0: array})
         assert (tmp_path / "file").read_bytes() == rows.tobytes()
+
+
+def test_what_is_no_regular_file_is_not_written(tmp_path):
+    """A pipe that nobody reads was waited for, for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, "/dev/null"):
+        with pytest.raises(fl.SystemError, match=r"no regular file: got .* a regular file, or a"):
+            fl.route.sparse_write(None, path, {0: b"x"}, stall_timeout=5)
+    with pytest.raises(fl.SystemError, match=r"No such file.*; allowed: a regular file, or a new"):
+        fl.route.sparse_write(None, tmp_path / "none" / "x", {0: b"x"})
+    with open(tmp_path / "pipe", "rb", buffering=0, opener=reading_at_once) as pipe:
+        with pytest.raises(fl.SystemError, match="no regular file"):
+            fl.route.sparse_write(None, tmp_path / "pipe", {0: b"x"}, stall_timeout=5)
+        assert pipe.read() == b""
+
+
+def reading_at_once(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def test_a_child_has_no_part_in_an_exchange_of_its_parent():

@@ -76,6 +76,9 @@ def test_a_file_with_names(explain, tmp_path):
     _, out, _ = explain("--topology", path, "--from", "n0", "--to", "n3", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))
     assert row["way"] == "n0 → s0 → top → s1 → n3"
+    code, out, err = explain("--topology", path, "--from", "n1", "--to", 1)
+    assert (code, out) == (2, "")
+    assert "got --from 'n1' and --to '1'; allowed: two hosts" in err
     assert (row["proxies"], row["used"], row["speed-up"]) == ("none", "True", "1.0")
 
 
@@ -87,6 +90,9 @@ def test_a_file_with_names(explain, tmp_path):
         (("--topology", "torus:4x4", "--from", 0, "--to", 16), "0 to 15"),
         ((*TORUS, "--sizes", "1MiB,many"), "cannot read a number of bytes"),
         ((*TORUS, "--bytes", "0"), "1 byte or more"),
+        ((*TORUS, "--bytes", "1MiB,2MiB"), "For several write --sizes 1MiB,2MiB"),
+        (("--topology", "torus:4", "--from", "00", "--to", "0"), "the host that it comes from"),
+        (("--topology", "torus:4", "--from", 0, "--to", 1, "--png", "/proc/x.png"), "(No such"),
         ((*TORUS, "--planner", "fast"), "min-max"),
         ((*TORUS, "--costs", "udp"), "mpi, pami, tcp"),
         ((*TORUS, "--proxies", 3), "0 to 2"),

@@ -115,6 +115,9 @@ def test_what_is_no_trace_is_refused(call, tmp_path):
         code, _, err = call("trace", path)
         assert code == 2
         assert "no JSON of a trace: got" in err and "Error" not in err
+    path.write_text("[" * 100_000)
+    code, _, err = call("trace", path)
+    assert (code, "no JSON of a trace: got" in err) == (2, True)
     path.write_text('{"traceEvents": []}')
     assert "no events are in the trace: got" in call("trace", path)[2]
     code, _, err = call("trace", tmp_path / "none.json")
@@ -124,6 +127,22 @@ def test_what_is_no_trace_is_refused(call, tmp_path):
     traced(path)
     code, _, err = call("trace", path, "--png", tmp_path / "t.gif")
     assert (code, "the picture cannot be written" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("ts", "dur"), [("0", "NaN"), ("Infinity", "1"), ("0", "-1"), ("NaN", "0"), ("0", "Infinity")]
+)
+def test_times_that_are_none_are_refused(call, tmp_path, ts, dur):
+    path = tmp_path / "t.json"
+    name = '{"ph": "M", "name": "thread_name", "tid": 0, "args": {"name": "producer 0"}}'
+    event = f'{{"ph": "X", "name": "idle", "cat": "a", "tid": 0, "ts": {ts}, "dur": {dur}}}'
+    path.write_text(f'{{"traceEvents": [{name}, {event}]}}')
+    code, out, err = call("trace", path)
+    assert (code, out) == (2, "")
+    assert "t.json': the times of an event are out of range: got ts" in err
+    assert "dur 0 or more" in err and len(err.splitlines()) == 1
+    path.write_text(path.read_text().replace(dur, "1" + "0" * 400))
+    assert call("trace", path)[0] == 2
 
 
 def test_a_trace_that_cannot_be_written_is_an_error():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks with very uneven data write one file."""
 
+import resource
+
 import numpy as np
 from harness import scenario
 
@@ -99,6 +101,20 @@ class test_along_planned_paths_the_file_is_that_of_mpi_io:
         assert all(result[1:] == results[0][1:] for result in results)
 
 
+@scenario("job on 4 ranks", timeout=60)
+class test_the_writers_are_those_that_wrote:
+    def job(comm, fl, where):
+        parts = {10 * comm.rank: bytes([comm.rank]) * 10}
+        few = fl.route.sparse_write(comm, where / "few", parts, writers=99)
+        many = fl.route.sparse_write(comm, where / "many", parts, writers=99, align=1, window=4)
+        return [(written.writers, written.here) for written in (few, many)]
+
+    def check(jobs):
+        results = jobs.finish()["job"]
+        assert [few for few, _ in results] == [((0,), 40)] + [((0,), 0)] * 3
+        assert [many for _, many in results] == [((0, 1, 2, 3), 10)] * 4
+
+
 @scenario("job on 2 ranks", timeout=60)
 class test_a_network_that_does_not_fit_is_said_on_all:
     def job(comm, fl, where):
@@ -141,8 +157,13 @@ class test_what_cannot_be_written_is_said_on_all:
         assert not (where / "x").exists()
         refused(fl.SystemError, where / "nowhere" / "x", mine)
         refused(fl.SystemError, "/dev/full", mine)
+        # Far above what MPI makes in shared memory.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, resource.RLIM_INFINITY))
+        refused(fl.SystemError, where / "long", {(2 << 30) + 10 * comm.rank: b"x"})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
         # First no rank has data; then data lies far beyond what four bytes count.
-        assert fl.route.sparse_write(comm, where / "empty", {}).bytes == 0
+        nothing = fl.route.sparse_write(comm, where / "empty", {})
+        assert (nothing.bytes, nothing.writers) == (0, ())
         far = {(5 << 30) + comm.rank: b"abc"[comm.rank : comm.rank + 1]}
         fl.route.sparse_write(comm, where / "far", far)
         size = (where / "far").stat().st_size
@@ -152,11 +173,12 @@ class test_what_cannot_be_written_is_said_on_all:
 
     def check(jobs):
         for messages, size, end, empty in jobs.finish()["job"]:
-            overlap, negative, path, window, folder, full = messages
+            overlap, negative, path, window, folder, device, long = messages
             assert "of ranks 0 and 1: got bytes 0 to 11, and from 10" in overlap
             assert "rank 0 of 3: the place of a part is out of range: got -1" in negative
             assert "the file" in path
             assert "not a multiple of its alignment: got 100 and 64 bytes" in window
             assert "No such file" in folder
-            assert "No space left" in full
+            assert "no regular file: got '/dev/full'; allowed: a regular file" in device
+            assert "cannot write to the shared file" in long and "File too large" in long
             assert (size, end, empty) == ((5 << 30) + 3, b"abc", 0)

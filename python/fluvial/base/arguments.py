@@ -44,7 +44,13 @@ def to_text(value: object, what: str) -> str:
 
 
 def said_by(error: Exception) -> str:
-    """Return what another library says of a value: one line, not long."""
+    """Return what another library says of a value: one line, not long.
+
+    >>> said_by(OSError(28, "No space left on device")), said_by(KeyError("no such label"))
+    ('No space left on device', 'no such label')
+    """
+    if isinstance(error, OSError) and error.strerror:  # its first argument is a number
+        return shown_text(error.strerror)
     return shown_text(str(error.args[0] if error.args else error))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .._core import InvalidArgument
-from ..base.messages import shown
+from ..base.messages import shown, shown_text
 from .printing import Format, print_as
 
 _SIZES = tuple(2**k for k in range(10, 31, 2))
@@ -53,14 +53,22 @@ def _explain(
     from ..route.planning import plan
     from .route_rows import paths_of, sizes_of
 
-    if any(source == target for source, target in zip(sources, targets, strict=True)):
-        raise InvalidArgument(
-            f"a flow to the host that it comes from takes no path: got --from {sources} and --to "
-            f"{targets}; allowed: two hosts"
-        )
     net = topology(network)
-    count = _to_sizes(size)[0]
-    flows = [(source, target, count) for source, target in zip(sources, targets, strict=True)]
+    count, *more = _to_sizes(size)
+    if more:
+        raise InvalidArgument(
+            f"--bytes is one size, of each flow: got {shown(size)}; allowed: one. For several "
+            f"write --sizes {shown_text(size)}"
+        )
+    flows = []
+    for source, target in zip(sources, targets, strict=True):
+        ends = net.host(source), net.host(target)  # a host may be called by name and by number
+        if ends[0] == ends[1]:
+            raise InvalidArgument(
+                f"a flow to the host that it comes from takes no path: got --from {shown(source)} "
+                f"and --to {shown(target)}; allowed: two hosts"
+            )
+        flows.append((*ends, count))
     made = plan(net, flows, planner, proxies_per_path=proxies, paths_per_flow=paths)
     others = _to_sizes(sizes) if sizes is not None else list(_SIZES)
     if png is not None:

@@ -14,6 +14,8 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from .._core import InvalidArgument
+from ..base.arguments import said_by
+from ..base.messages import shown
 from ..base.whole_file import whole_file
 from ..mpi.communicator import Communicator, world
 from ..route.measuring import Measured, Progress, measure
@@ -42,8 +44,8 @@ def measure_network(
         try:
             with whole_file(out) as partial, open(partial, "w") as file:
                 file.write(found.to_json())
-        except OSError as error:
-            failed = f"cannot write the topology: got {out!r} ({error.strerror})"
+        except Exception as error:  # whatever it is, the other ranks wait to hear of it
+            failed = f"cannot write the topology: got {shown(out)} ({said_by(error)})"
     failed = comm.bcast(failed)
     if failed is not None:
         raise InvalidArgument(f"{failed}; allowed: a path in a folder that may be written to")
@@ -54,14 +56,18 @@ def measure_network(
 
 def _check_writable(comm: Communicator, out: str) -> None:
     """Raise on all ranks before anything is measured."""
-    folder = os.path.dirname(out) or "."
+    target = os.path.realpath(out)
+    folder = os.path.dirname(target)
     right = comm.bcast(
-        os.path.isdir(folder) and os.access(folder, os.W_OK) and not os.path.isdir(out)
+        bool(os.path.basename(out))
+        and os.path.isdir(folder)
+        and os.access(folder, os.W_OK)
+        and (os.path.isfile(target) or not os.path.exists(target))
     )
     if not right:
         raise InvalidArgument(
-            f"the topology cannot be written: got {out!r}; allowed: the path of a file in a folder "
-            "that exists and may be written to"
+            f"the topology cannot be written: got {shown(out)}; allowed: the path of a new "
+            "file, or of a regular one, in a folder that exists and may be written to"
         )
 
 

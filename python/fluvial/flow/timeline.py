@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .._core import InvalidArgument, PeerLost
 from ..base.messages import shown
+from ..base.trace_event import span_of
 from ..base.whole_file import whole_file
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -87,7 +88,7 @@ class Timeline:
         Raises
         ------
         InvalidArgument
-            When it is something else.
+            When it is something else, or has a time that is not finite or a negative duration.
         """
         try:
             lines = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]
@@ -99,11 +100,18 @@ class Timeline:
             }
             for line in lines:
                 if line["ph"] == "X":
-                    begin = 1e-6 * line["ts"]
-                    event = (begin, begin + 1e-6 * line["dur"], numbers[line["name"]])
-                    rows[line["tid"]].append((*event, line["args"]["tasks"]))
+                    span = span_of(line["ts"], line["dur"])
+                    event = (*span, numbers[line["name"]], line["args"]["tasks"])
+                    rows[line["tid"]].append(event)
             ranks = {rank: np.array(found, EVENT) for rank, found in sorted(rows.items())}
-        except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+            if tasks < 0 or not 0 <= busy < float("inf"):
+                raise ValueError
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{shown(os.fspath(path))}: {error}") from None
+        except (
+            *(OSError, ValueError, KeyError, TypeError),
+            *(StopIteration, OverflowError, RecursionError),
+        ) as error:
             raise InvalidArgument(
                 f"not the timeline of a pool: got {shown(os.fspath(path))}; allowed: a .json file "
                 "of Pool(trace=…) or Timeline.save()"

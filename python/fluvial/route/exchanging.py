@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import (
+    check_options,
     to_array,
     to_bool,
     to_float,
@@ -22,7 +23,7 @@ from ..base.arguments import (
     wrong_type,
 )
 from ..mpi.communicator import Communicator, handle_of
-from .planning import Plan
+from .planning import Plan, to_position
 
 _WINDOW_MAX = 2**30
 
@@ -213,7 +214,21 @@ def exchanged_of(arrived: dict[int, np.ndarray], used: dict[int, list[tuple]]) -
 def prepared(
     plan: Plan,
     data: Mapping[int, npt.ArrayLike] | None,
-    *,
+    **options: Unpack[ExchangeOptions],
+) -> tuple[object, ...]:
+    """Return what the core needs; what this raises on one rank is raised on all."""
+    if not isinstance(plan, Plan):
+        raise wrong_type("plan", plan, "what fluvial.route.plan returns")
+    check_options(options, ExchangeOptions.__annotations__, "of an exchange")
+    transfer = to_transfer(**options)
+    given = {
+        to_position(flow, "a flow in data", plan): to_bytes(array)
+        for flow, array in to_mapping(data, "data", "a dict of arrays by flow").items()
+    }
+    return plan._core, given, transfer
+
+
+def to_transfer(
     paths: int | None = None,
     window: int | None = None,
     costs: str = "mpi",
@@ -221,27 +236,6 @@ def prepared(
     reroute_after: float | None = None,
     checksum: bool = False,
     strict: bool = False,
-) -> tuple[object, ...]:
-    """Return what the core needs; what this raises on one rank is raised on all."""
-    if not isinstance(plan, Plan):
-        raise wrong_type("plan", plan, "what fluvial.route.plan returns")
-    transfer = to_transfer(paths, window, costs, stall_timeout, reroute_after, checksum, strict)
-    flows = len(plan.flows)
-    given = {
-        to_int(flow, "a flow in data", 0, flows - 1): to_bytes(array)
-        for flow, array in to_mapping(data, "data", "a dict of arrays by flow").items()
-    }
-    return plan._core, given, transfer
-
-
-def to_transfer(
-    paths: int | None,
-    window: int | None,
-    costs: str,
-    stall_timeout: float,
-    reroute_after: float | None,
-    checksum: bool,
-    strict: bool,
 ) -> tuple[object, ...]:
     """Return how a transfer goes, as the core reads it."""
     return (

@@ -43,7 +43,8 @@ def max_flow(
     Raises
     ------
     InvalidArgument
-        A node that does not exist or is source and sink; a capacity that is negative or not finite.
+        A node that does not exist or is source and sink; a capacity that is negative or not finite;
+        capacities of which float64 cannot hold the sum.
 
     Examples
     --------
@@ -52,6 +53,8 @@ def max_flow(
     3.0
     """
     count = to_int(nodes, "nodes", 0, _NODES_MAX)
+    if isinstance(arcs, str | bytes) or not isinstance(arcs, Iterable):
+        raise wrong_type("arcs", arcs, "a list of (from, to, capacity)")
     given = []
     for arc in arcs:
         if not isinstance(arc, Sequence) or isinstance(arc, str) or len(arc) != 3:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .. import _core
 from .._core import InvalidArgument, NoSuchFile
-from ..base.arguments import to_int, to_path, to_text, wrong_type
+from ..base.arguments import to_index, to_path, to_text, wrong_type
 from ..base.messages import shown
 from ..mpi.communicator import Communicator, handle_of
 
@@ -91,7 +91,12 @@ class Topology:
 
     def name(self, node: int) -> str:
         """Return what a node is called: its number where no file names it."""
-        return self._core.name_of(to_int(node, "node"))
+        number = to_index(node, "node")
+        if not 0 <= number < self.nodes:
+            raise _core.OutOfBounds(
+                f"no such node in {self}: got {shown(number)}; allowed: 0 to {self.nodes - 1}"
+            )
+        return self._core.name_of(number)
 
     def host(self, name: Host) -> int:
         """Return the number of a host.
@@ -111,10 +116,10 @@ class Topology:
         """
         if isinstance(name, str):
             return self._core.host_named(to_text(name, "a host"))
-        number = to_int(name, "a host")
+        number = to_index(name, "a host", "its number, an int, or its name, a str")
         if not 0 <= number < self.hosts:
             raise _core.OutOfBounds(
-                f"no such host in {self}: got {number}; allowed: 0 to {self.hosts - 1}"
+                f"no such host in {self}: got {shown(number)}; allowed: 0 to {self.hosts - 1}"
             )
         return number
 
@@ -214,7 +219,7 @@ def names() -> dict[str, str]:
 def _from_file(path: str) -> _core.Topology:
     """Read JSON, which begins with a brace, or else Slurm's topology.conf."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             text = file.read(_FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         kinds = ", ".join(f"{name}:…" for name in names())
@@ -230,6 +235,11 @@ def _from_file(path: str) -> _core.Topology:
         raise InvalidArgument(
             f"the file of a topology is too long: got {shown(path)}; allowed: {_FILE_BYTES_MAX} "
             "characters"
+        )
+    if not text.strip():
+        raise InvalidArgument(
+            f"the file of a topology is empty: got {shown(path)}; allowed: JSON, or Slurm's "
+            "topology.conf"
         )
     made = _core.topology_from_json if text.lstrip()[:1] in "{[" else _core.topology_from_slurm
     try:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_choice, to_float, to_int, to_text, wrong_type
+from ..base.messages import shown
 from .network import Topology, topology
 
 PLANNERS = ["best", "direct", "disjoint", "min-max"]
@@ -119,7 +120,7 @@ class Plan:
         >>> found.paths, found.window, round(found.speed_up, 1)
         (9, 65536.0, 7.4)
         """
-        number = to_int(flow, "flow", 0, len(self.flows) - 1)
+        number = to_position(flow, "flow", self)
         size = to_float(bytes, "bytes")
         if not 0 <= size < float("inf"):
             raise InvalidArgument(f"bytes is out of range: got {bytes!r}; allowed: 0 or more")
@@ -168,7 +169,8 @@ def plan(
     flows
         (source, target) or (source, target, bytes) of each: hosts by number or name.
     planner
-        "disjoint": paths of which no two share a link, Bui et al. 2016, section 4.3. "min-max":
+        "disjoint": paths of which no two share a link, Bui et al. 2016, section 4.3; a flow for
+        which others have left no such path goes direct, over links that may be theirs. "min-max":
         paths that share links so that the busiest is least busy. "direct": the network's own
         routes. "best": the one of the three with the lowest load, which may well be direct.
     proxies_per_path
@@ -200,6 +202,15 @@ def plan(
     )
     by = to_choice(planner, "planner", PLANNERS)
     return Plan(where, given, _core.plan_routes(where._core, given, by, *limits))
+
+
+def to_position(flow: object, what: str, of: Plan) -> int:
+    """Return the position of a flow in a plan."""
+    if not of.flows:
+        raise InvalidArgument(
+            f"{what} is out of range: got {shown(flow)}; allowed: none, for the plan has no flows"
+        )
+    return to_int(flow, what, 0, len(of.flows) - 1)
 
 
 def to_flows(network: Topology, flows: Iterable[Sequence]) -> list[tuple[int, int, float]]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_mapping, wrong_type
+from ..base.arguments import check_options, to_mapping, wrong_type
 from ..mpi.communicator import Communicator, handle_of
 from .exchanging import Exchanged, MovingOptions, exchange, limit_or_default, to_bytes
 from .planning import Plan
@@ -181,6 +181,7 @@ class Tuner:
                     "paths and window are what a tuner chooses: got them as options. Call "
                     "fl.route.exchange to choose them yourself"
                 )
+            check_options(options, MovingOptions.__annotations__, "of a tuner's exchange")
             arrays = to_mapping(data, "data", "a dict of arrays by flow")
             given.update((flow, to_bytes(array)) for flow, array in arrays.items())
             largest = max((array.size for array in given.values()), default=0)

@@ -85,7 +85,8 @@ def sparse_write(
     InvalidArgument
         On all ranks: parts overlap, or ranks differ in what they ask for.
     SystemError
-        On all ranks: the file cannot be written. What it has then is not known.
+        On all ranks: the file is no regular one, or cannot be written. What it has then is not
+        known.
     TimedOut
         Nothing has moved for `stall_timeout`.
     PeerLost, PeerStalled

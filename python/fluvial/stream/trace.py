@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from ..base.trace_event import span_of
 
 COLOURS = {
     "set-up": "#9aa5b1",
@@ -62,7 +63,8 @@ def read_trace(path: str | Path) -> list[Rank]:
     Raises
     ------
     InvalidArgument
-        There is no such file, or it is something else, or holds no events.
+        There is no such file, or it is something else, or holds no events, or one whose times are
+        not finite or whose duration is negative.
     """
     whole = Path(path)
     own = sorted(whole.parent.glob(f"{glob.escape(whole.stem)}.rank-*{glob.escape(whole.suffix)}"))
@@ -78,16 +80,17 @@ def read_trace(path: str | Path) -> list[Rank]:
             if event["ph"] == "M" and event["name"] == "thread_name"
         }
         for event in (event for event in events if event["ph"] == "X"):
-            begin = 1e-6 * event["ts"]
             ranks[event["tid"]].blocks.append(
-                Block(event["name"], event["cat"], begin, begin + 1e-6 * event["dur"])
+                Block(event["name"], event["cat"], *span_of(event["ts"], event["dur"]))
             )
         found = [ranks[number] for number in sorted(ranks)]
     except FileNotFoundError as error:
         raise _no_trace("no such file", path) from error
     except OSError as error:
         raise _no_trace(f"cannot read the trace ({error.strerror})", path) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{shown(str(path))}: {error}") from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise _no_trace("no JSON of a trace", path) from error
     if not found:
         raise _no_trace("no events are in the trace", path)

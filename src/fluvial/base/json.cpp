@@ -147,7 +147,12 @@ class Parser {
         std::sort(names.begin(), names.end());
         if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
             const std::string twice = *std::adjacent_find(names.begin(), names.end());
-            fail("each name once in an object, and '" + shortened(twice) + "' comes twice before");
+            const auto second = std::find_if(values.rbegin(), values.rend(),
+                                             [&](const auto& one) { return one.first == twice; });
+            throw InvalidArgument(
+                Problem{text("a name comes twice in an object of JSON, again in line ",
+                             second->second.line()),
+                        "'" + shortened(twice) + "'", "each name once", "Remove one"});
         }
         return values;
     }

@@ -55,6 +55,10 @@ TEST_CASE("what is not JSON says where") {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_json(text), InvalidArgument);
     }
+    CHECK_THROWS_WITH_AS(parse_json("{\"a\":1,\n\"b\":2,\n\"a\":3}"),
+                         "a name comes twice in an object of JSON, again in line 3: got 'a'; "
+                         "allowed: each name once. Remove one",
+                         InvalidArgument);
     CHECK_THROWS_WITH_AS(parse_json("[1 2\n]"), doctest::Contains("got '2'; allowed"),
                          InvalidArgument);
     CHECK_THROWS_WITH_AS(parse_json("[\"a\nb\"]"), doctest::Contains("the control character 10"),

@@ -6,11 +6,18 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::move {
+namespace {
+
+constexpr const char* shared_files =
+    "a regular file, or a new one in a folder that may be written to";
+
+}  // namespace
 
 SharedFile::~SharedFile() {
     if (descriptor_ >= 0) {
@@ -21,9 +28,27 @@ SharedFile::~SharedFile() {
 void SharedFile::open(const std::string& path, Missing missing) {
     path_ = path;
     const int make = missing == Missing::Make ? O_CREAT : 0;
-    descriptor_ = ::open(path.c_str(), O_WRONLY | make | O_CLOEXEC, 0666);
+    // A pipe that nobody reads would be waited for.
+    descriptor_ = ::open(path.c_str(), O_WRONLY | make | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (descriptor_ < 0 && (errno == ENXIO || errno == EISDIR)) {
+        refuse();
+    }
     if (descriptor_ < 0) {
-        fail("open", missing == Missing::Make ? "" : "Put it where every host sees it");
+        if (missing == Missing::Make) {
+            fail("open", shared_files);
+        }
+        fail("open", "a regular file that is there", "Put it where every host sees it");
+    }
+    struct stat found = {};
+    if (::fstat(descriptor_, &found) != 0) {
+        fail("open");
+    }
+    if (!S_ISREG(found.st_mode)) {
+        refuse();
+    }
+    const int flags = ::fcntl(descriptor_, F_GETFL);
+    if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+        fail("open");
     }
 }
 
@@ -49,9 +74,14 @@ void SharedFile::close() {
     }
 }
 
-void SharedFile::fail(const char* what, const char* remedy) const {
+void SharedFile::fail(const char* what, const char* can_be, const char* remedy) const {
     throw SystemError(Problem{text("cannot ", what, " the shared file '", path_, "'"),
-                              std::strerror(errno), "", remedy});
+                              std::strerror(errno), can_be, remedy});
+}
+
+void SharedFile::refuse() const {
+    throw SystemError(
+        Problem{"the shared file is no regular file", "'" + path_ + "'", shared_files, ""});
 }
 
 }  // namespace fluvial::move

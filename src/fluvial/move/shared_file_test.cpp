@@ -7,6 +7,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
@@ -32,4 +33,20 @@ TEST_CASE("a file that is not there is made, or is an error that says what to do
     std::ifstream in(path, std::ios::binary);
     CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == std::string("a\0abc", 5));
     std::filesystem::remove(path);
+}
+
+TEST_CASE("what is no regular file is refused, and a pipe is not waited for") {
+    const std::string pipe = std::filesystem::temp_directory_path() /
+                             ("fluvial-shared-pipe-" + std::to_string(::getpid()));
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const std::string folder = std::filesystem::temp_directory_path();
+    for (const std::string& path : {pipe, folder, std::string("/dev/null")}) {
+        for (const auto missing : {SharedFile::Missing::Make, SharedFile::Missing::Refuse}) {
+            CAPTURE(path);
+            SharedFile file;
+            CHECK_THROWS_WITH_AS(file.open(path, missing),
+                                 doctest::Contains("is no regular file: got '"), SystemError);
+        }
+    }
+    std::filesystem::remove(pipe);
 }

@@ -152,14 +152,18 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
         out.warning = check_in_place(comm, *topology, options.displaced);
         topology = out.warning.empty() ? topology : nullptr;
     }
-    out.writers = topology != nullptr
-                      ? choose_aggregators(*topology, extents, comm.size(), options.writers)
-                      : choose_writers(host_of_each_rank(comm), extents, options.writers);
-    const auto windows =
-        plan_windows(extents, out.writers.size(), options.align, options.window_bytes);
+    const std::vector<int> chosen =
+        topology != nullptr ? choose_aggregators(*topology, extents, comm.size(), options.writers)
+                            : choose_writers(host_of_each_rank(comm), extents, options.writers);
+    const auto windows = plan_windows(extents, chosen.size(), options.align, options.window_bytes);
     PlannedRounds moved(comm, topology, options.plan, options.stall_timeout_s);
-    out.here = write_in_rounds(comm, path, SharedFile::Missing::Make, out.writers, windows,
+    out.here = write_in_rounds(comm, path, SharedFile::Missing::Make, chosen, windows,
                                ListedParts(extents, parts), moved);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        if (!windows[i].empty()) {
+            out.writers.push_back(chosen[i]);
+        }
+    }
     out.paths_max = moved.paths_max();
     out.at_most = static_cast<std::uint64_t>(comm.max(static_cast<Index>(out.here)));
     return out;

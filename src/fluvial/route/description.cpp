@@ -2,7 +2,6 @@
 #include "fluvial/route/description.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
 #include "fluvial/base/finer_errors.hpp"
@@ -39,7 +38,7 @@ class Nodes {
         }
         return found->second;
     }
-    std::vector<std::string> names() const { return names_; }
+    const std::vector<std::string>& names() const { return names_; }
 
   private:
     static void check(const std::string& name) {
@@ -76,7 +75,7 @@ RoutingPtr make_routing(const GraphDescription& from, const Graph& graph, const 
                 routes.back().push_back(nodes.number(name, "a route"));
             }
         }
-        return by_table(graph, routes);
+        return by_table(graph, routes, nodes.names());
     }
     throw InvalidArgument(Problem{"no routing of this name", "'" + shortened(from.routing) + "'",
                                   "shortest, up-down, table", ""});
@@ -114,11 +113,11 @@ void check(const NamedLink& link, std::size_t line) {
                                       "'" + shortened(link.from) + "'",
                                       "links between different nodes", ""});
     }
-    if (!(link.bandwidth > 0) || !std::isfinite(link.bandwidth)) {
-        refuse("the bandwidth of", text(link.bandwidth), "bytes per second, more than 0");
+    if (!(link.bandwidth > 0 && link.bandwidth <= Graph::bandwidth_max)) {
+        refuse("the bandwidth of", text(link.bandwidth), Graph::bandwidths);
     }
-    if (!(link.latency >= 0) || !std::isfinite(link.latency)) {
-        refuse("the latency of", text(link.latency), "seconds, 0 or more");
+    if (!(link.latency >= 0 && link.latency <= Graph::latency_max)) {
+        refuse("the latency of", text(link.latency), Graph::latencies);
     }
 }
 
@@ -157,6 +156,10 @@ TopologyPtr make_topology(const GraphDescription& description, std::string name)
     std::vector<Node> host_of_rank;
     for (const std::string& host : description.host_of_rank) {
         host_of_rank.push_back(nodes.number(host, "ranks"));
+        if (host_of_rank.back() >= static_cast<Node>(description.hosts.size())) {
+            throw InvalidArgument(Problem{"a rank runs on a switch", "'" + shortened(host) + "'",
+                                          "names in hosts", ""});
+        }
     }
     const auto count = [](const auto& list) { return static_cast<Node>(list.size()); };
     Graph graph(count(description.hosts), count(description.switches), std::move(links));

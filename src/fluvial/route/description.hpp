@@ -42,8 +42,9 @@ TopologyPtr make_topology(const GraphDescription& description, std::string name)
 GraphDescription description_from_json(std::string_view text, const LinkDefaults& defaults = {});
 
 /// `SwitchName=s0 Nodes=node[01-16,20]`, `SwitchName=top Switches=s[0-3]` (topology/tree, Slurm's
-/// manual page topology.conf(5)). Comments and LinkSpeed are passed over, as Slurm does. Throws
-/// InvalidArgument, which names the line.
+/// manual page topology.conf(5)). Comments and LinkSpeed are passed over, and a backslash at the
+/// end of a line continues it in the next, as Slurm does. Throws InvalidArgument, which names the
+/// line.
 GraphDescription description_from_slurm(std::string_view text, const LinkDefaults& defaults = {});
 
 /// "node[01-03,7],login" as names, in order. Throws InvalidArgument for other brackets, descending

@@ -41,12 +41,23 @@ TEST_CASE("a table says which way pairs take, others take the shortest") {
     CHECK(net->routing().describe() == "table");
     CHECK(net->route(0, 2).size() == 4);
     CHECK(net->route(2, 0).size() == 3);
-    for (const char* routes :
-         {R"([["a"]])", R"([["a", "b"]])", R"([["a", "s"]])", R"([["a", "s", "x"]])",
-          R"([["a", "s", "b"], ["a", "s", "b"]])", R"([["a", "s", "a", "s", "b"]])"}) {
+    for (const char* routes : {R"([["a"]])", R"([["a", "b"]])", R"([["a", "s"]])",
+                               R"([["a", "s", "x"]])", R"([["a", "s", "b"], ["a", "s", "b"]])",
+                               R"([["a", "s", "a", "s", "b"]])", R"([["a", "s", "a"]])"}) {
         CAPTURE(routes);
         CHECK_THROWS_AS(from_json("{" + links + R"(, "routes": )" + routes + "}"), InvalidArgument);
     }
+    for (const auto& [routes, words] :
+         {std::pair{R"([["a", "b"]])", "got 'a' to 'b'; allowed: neighbours"},
+          std::pair{R"([["a", "s"]])", "got 's'; allowed: routes from host to host"},
+          std::pair{R"([["a", "s", "a"]])", "got 'a'; allowed: routes from one host to another"},
+          std::pair{R"([["a", "s", "b"], ["a", "s", "b"]])", "got 'a' to 'b'; allowed: one"}}) {
+        CHECK_THROWS_WITH_AS(from_json("{" + links + R"(, "routes": )" + routes + "}"),
+                             doctest::Contains(words), InvalidArgument);
+    }
+    CHECK_THROWS_WITH_AS(from_json("{" + links + R"(, "ranks": ["a", "s"]})"),
+                         "a rank runs on a switch: got 's'; allowed: names in hosts",
+                         InvalidArgument);
     CHECK_THROWS_WITH_AS(
         from_json("{" + links + R"(, "routing": "shortest", "routes": [["a", "s", "b"]]})"),
         doctest::Contains("Set \"routing\": \"table\""), InvalidArgument);
@@ -74,7 +85,9 @@ TEST_CASE("what is wrong in a file says what and where") {
 {"from": "c", )";
     for (const auto& [members, words] :
          {std::pair{R"("to": "a", "bandwidth": 0)", "the bandwidth of a link in line 4"},
+          std::pair{R"("to": "a", "bandwidth": 1e308)", "more than 0, up to 1e18"},
           std::pair{R"("to": "a", "latency": -1)", "the latency of a link in line 4"},
+          std::pair{R"("to": "a", "latency": 1e308)", "seconds, 0 to 1e6"},
           std::pair{R"("to": "c")", "a link in line 4 goes from a node to itself: got 'c'"}}) {
         CHECK_THROWS_WITH_AS(from_json(two_links + members + "}]}"), doctest::Contains(words),
                              InvalidArgument);
@@ -111,6 +124,35 @@ TEST_CASE("Slurm's topology.conf is a tree of switches") {
     CHECK_THROWS_AS(description_from_slurm("Nodes=a"), InvalidArgument);
     CHECK_THROWS_AS(make_topology(description_from_slurm("SwitchName=s Switches=x"), "it"),
                     UnknownName);
+}
+
+TEST_CASE("a line of Slurm's topology.conf goes on behind a backslash") {
+    const TopologyPtr net =
+        make_topology(description_from_slurm("SwitchName=s0 \\\n"
+                                             "  Nodes=n1,\\ \r\n"
+                                             "n2 # the rest\n"
+                                             "SwitchName=s1 Nodes=n3 # no more \\\n"
+                                             "SwitchName=top Switches=s[0-1] \\"),
+                      "topology.conf");
+    CHECK(net->hosts() == 3);
+    CHECK(net->route(net->host_named("n1"), net->host_named("n2")).size() == 2);
+    CHECK(net->route(net->host_named("n1"), net->host_named("n3")).size() == 4);
+    CHECK_THROWS_WITH_AS(
+        description_from_slurm("SwitchName=s \\\nNodes=a\nSwitchName=t \\\nNode=c\n"),
+        doctest::Contains("line 3"), InvalidArgument);
+}
+
+TEST_CASE("what a line of Slurm's topology.conf cannot mean is refused") {
+    CHECK_THROWS_WITH_AS(
+        description_from_slurm("SwitchName=s0 Nodes=a\nSwitchName=s1 Nodes=n01 nodes=n02\n"),
+        doctest::Contains("a word comes twice in line 2 of a topology.conf: got 'nodes=n02'"),
+        InvalidArgument);
+    CHECK_THROWS_AS(description_from_slurm("SwitchName=s0 SwitchName=s1 Nodes=a"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(
+        description_from_slurm("SwitchName=s0 Nodes=a\n\nSwitchName=s1 Switches=s[0-1]\n"),
+        "a switch is below itself in line 3 of a topology.conf: got 's1'; allowed: other switches, "
+        "and hosts",
+        InvalidArgument);
 }
 
 TEST_CASE("lists of hosts keep their leading zeros") {

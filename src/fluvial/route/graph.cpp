@@ -2,7 +2,6 @@
 #include "fluvial/route/graph.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "fluvial/base/finer_errors.hpp"
@@ -33,13 +32,13 @@ void check(const Link& link, std::size_t number, Node nodes) {
         throw InvalidArgument(Problem{text("link ", number, " goes from a node to itself"),
                                       text(link.from), "links between different nodes", ""});
     }
-    if (!(link.bandwidth > 0) || !std::isfinite(link.bandwidth)) {
+    if (!(link.bandwidth > 0 && link.bandwidth <= Graph::bandwidth_max)) {
         throw InvalidArgument(Problem{text("the bandwidth of link ", number, " is out of range"),
-                                      text(link.bandwidth), "bytes per second, more than 0", ""});
+                                      text(link.bandwidth), Graph::bandwidths, ""});
     }
-    if (!(link.latency >= 0) || !std::isfinite(link.latency)) {
+    if (!(link.latency >= 0 && link.latency <= Graph::latency_max)) {
         throw InvalidArgument(Problem{text("the latency of link ", number, " is out of range"),
-                                      text(link.latency), "seconds, 0 or more", ""});
+                                      text(link.latency), Graph::latencies, ""});
     }
 }
 

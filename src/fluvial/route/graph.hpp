@@ -31,10 +31,14 @@ using Route = std::vector<LinkId>;
 class Graph {
   public:
     static constexpr Node nodes_max = 1 << 20;
+    static constexpr double bandwidth_max = 1e18;  ///< bytes per second
+    static constexpr double latency_max = 1e6;     ///< seconds
+    static constexpr const char* bandwidths = "bytes per second, more than 0, up to 1e18";
+    static constexpr const char* latencies = "seconds, 0 to 1e6";
 
     /// Throws OutOfBounds for links of nodes that do not exist, InvalidArgument for no host, more
-    /// nodes than nodes_max, a link from a node to itself, a bandwidth that is not positive and
-    /// finite, a latency that is negative or not finite.
+    /// nodes than nodes_max, a link from a node to itself, a bandwidth that is not positive or
+    /// above bandwidth_max, a latency that is negative or above latency_max.
     Graph(Node hosts, Node switches, std::vector<Link> links);
 
     Node hosts() const { return hosts_; }

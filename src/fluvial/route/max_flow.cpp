@@ -99,12 +99,14 @@ class Residual {
 void check_node(Node node, Node nodes, const char* what) {
     if (node < 0 || node >= nodes) {
         throw OutOfBounds(
-            Problem{text(what, " does not exist"), text(node), text("0 to ", nodes - 1), ""});
+            Problem{text(what, " does not exist"), text(node),
+                    nodes > 0 ? text("0 to ", nodes - 1) : "none, for the graph has no nodes", ""});
     }
 }
 
 void check(Node nodes, std::span<const Arc> arcs, std::span<const Node> sources,
            std::span<const Node> sinks) {
+    double sum = 0;
     for (const Arc& arc : arcs) {
         check_node(arc.from, nodes, "the node where an arc begins");
         check_node(arc.to, nodes, "the node where an arc ends");
@@ -112,6 +114,12 @@ void check(Node nodes, std::span<const Arc> arcs, std::span<const Node> sources,
             throw InvalidArgument(Problem{"the capacity of an arc is out of range",
                                           text(arc.capacity), "finite, 0 or more", ""});
         }
+        sum += arc.capacity;
+    }
+    if (!std::isfinite(sum)) {
+        throw InvalidArgument(Problem{"the capacities of arcs have a sum that is out of range",
+                                      text(sum), "one that float64 holds",
+                                      "Give them in a larger unit"});
     }
     if (sources.empty() || sinks.empty()) {
         throw InvalidArgument(Problem{"a flow has no source or no sink",

@@ -86,4 +86,8 @@ TEST_CASE("what is no flow says why") {
     CHECK_THROWS_AS(between(2, {{0, -1, 1}}, {0}, {1}), OutOfBounds);
     CHECK_THROWS_AS(between(2, {{0, 1, -1}}, {0}, {1}), InvalidArgument);
     CHECK_THROWS_AS(between(2, {{0, 1, HUGE_VAL}}, {0}, {1}), InvalidArgument);
+    CHECK_THROWS_WITH_AS(between(2, {{0, 1, 1e308}, {0, 1, 1e308}}, {0}, {1}),
+                         doctest::Contains("a sum that is out of range"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(between(0, {}, {0}, {1}), doctest::Contains("the graph has no nodes"),
+                         OutOfBounds);
 }

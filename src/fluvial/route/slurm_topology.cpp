@@ -102,6 +102,7 @@ bool same_word(std::string_view a, std::string_view b) {
 Line parse_line(std::string_view line, std::size_t number) {
     constexpr std::string_view blanks = " \t\r";
     Line out;
+    std::vector<std::string_view> keys;
     for (auto begin = line.find_first_not_of(blanks); begin != line.npos;
          begin = line.find_first_not_of(blanks)) {
         line.remove_prefix(begin);
@@ -109,6 +110,13 @@ Line parse_line(std::string_view line, std::size_t number) {
         line.remove_prefix(word.size());
         const std::string_view key = word.substr(0, word.find('='));
         const std::string_view value = word.substr(std::min(key.size() + 1, word.size()));
+        if (std::ranges::any_of(keys, [&](std::string_view one) { return same_word(one, key); })) {
+            throw InvalidArgument(
+                Problem{text("a word comes twice in line ", number, " of a topology.conf"),
+                        "'" + shortened(word) + "'", "each word once",
+                        "Write all names behind one: Nodes=n01,n02"});
+        }
+        keys.push_back(key);
         if (same_word(key, "SwitchName") && !value.empty()) {
             out.name = value;
         } else if (same_word(key, "Nodes") && !value.empty()) {
@@ -126,6 +134,23 @@ Line parse_line(std::string_view line, std::size_t number) {
     if (out.name.empty()) {
         throw InvalidArgument(Problem{text("line ", number, " of a topology.conf has no switch"),
                                       "no SwitchName", "SwitchName=… in each line", ""});
+    }
+    return out;
+}
+
+/// Takes a line without its comment off the text, and with it what continues it: a line goes on in
+/// the next one where a backslash is its last character, as Slurm reads it.
+std::string next_line(std::string_view& text, std::size_t& number) {
+    std::string out;
+    bool goes_on = true;
+    while (goes_on && !text.empty()) {
+        const std::string_view whole = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), whole.size() + 1));
+        ++number;
+        const std::string_view line = whole.substr(0, whole.find('#'));
+        const auto last = line.find_last_not_of(" \t\r");
+        goes_on = last != line.npos && line[last] == '\\';
+        out += goes_on ? line.substr(0, last) : line;
     }
     return out;
 }
@@ -158,14 +183,12 @@ GraphDescription description_from_slurm(std::string_view text, const LinkDefault
     std::unordered_set<std::string> seen;
     std::size_t number = 0;
     while (!text.empty()) {
-        const std::string_view whole = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(text.size(), whole.size() + 1));
-        ++number;
-        const std::string_view line = whole.substr(0, whole.find('#'));
+        const std::size_t first = number + 1;
+        const std::string line = next_line(text, number);
         if (line.find_first_not_of(" \t\r") == line.npos) {
             continue;
         }
-        const Line parsed = parse_line(line, number);
+        const Line parsed = parse_line(line, first);
         out.switches.push_back(parsed.name);
         for (const std::string& host : parsed.nodes) {
             if (seen.insert(host).second) {
@@ -174,6 +197,12 @@ GraphDescription description_from_slurm(std::string_view text, const LinkDefault
         }
         for (const auto* const below : {&parsed.nodes, &parsed.switches}) {
             for (const std::string& name : *below) {
+                if (name == parsed.name) {
+                    throw InvalidArgument(Problem{fluvial::text("a switch is below itself in line ",
+                                                                first, " of a topology.conf"),
+                                                  "'" + shortened(name) + "'",
+                                                  "other switches, and hosts", ""});
+                }
                 out.links.push_back({name, parsed.name, defaults.bandwidth, defaults.latency});
             }
         }

@@ -166,16 +166,38 @@ TEST_CASE("what is no topology says why") {
                          InvalidArgument);
     CHECK_THROWS_AS(make_topology("fattree:1000x1000x1000"), InvalidArgument);
     CHECK_THROWS_AS(make_topology("dragonfly:1000x1000x1000"), InvalidArgument);
-    for (const char* text :
-         {"", "torus", ":4", "torus:", "torus:0", "torus:4x", "torus:x4", "torus:4x-1",
-          "torus:99999999999", "torus:4,", "torus:4,bandwidth",
-          "torus:4,bandwidth=", "torus:4,bandwidth=0", "torus:4,bandwidth=nan",
-          "torus:4,bandwidth=inf", "torus:4,latency=-1", "torus:4,latency=1,latency=2",
-          "torus:4,routing=up-down", "mesh:1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1"}) {
+    for (const char* text : {"",
+                             "torus",
+                             ":4",
+                             "torus:",
+                             "torus:0",
+                             "torus:4x",
+                             "torus:x4",
+                             "torus:4x-1",
+                             "torus:99999999999",
+                             "torus:4,",
+                             "torus:4,bandwidth",
+                             "torus:4,bandwidth=",
+                             "torus:4,bandwidth=0",
+                             "torus:4,bandwidth=nan",
+                             "torus:4,bandwidth=inf",
+                             "torus:4,latency=-1",
+                             "torus:4,latency=1,latency=2",
+                             "torus:4,bandwidth=1e308",
+                             "torus:4,bandwidth=1.01e18",
+                             "torus:4,latency=1e308",
+                             "torus:4,latency=1.01e6",
+                             "dragonfly:5x2x2,global-bandwidth=2e18",
+                             "bgq:2x2x2x2x2,io=4,io-bandwidth=2e18",
+                             "torus:4,routing=up-down",
+                             "mesh:1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(make_topology(text), InvalidArgument);
     }
+    CHECK(make_topology("torus:4,bandwidth=1e18,latency=1e6")->graph().links()[0].latency == 1e6);
     CHECK_THROWS_AS(Graph(2, 0, {{0, 2, 1, 0}}), OutOfBounds);
+    CHECK_THROWS_AS(Graph(2, 0, {{0, 1, 1e308, 0}}), InvalidArgument);
+    CHECK_THROWS_AS(Graph(2, 0, {{0, 1, 1, 1e308}}), InvalidArgument);
     CHECK_THROWS_AS(Graph(2, 0, {{1, 1, 1, 0}}), InvalidArgument);
     CHECK_THROWS_AS(Graph(0, 1, {}), InvalidArgument);
 }

@@ -92,7 +92,8 @@ const std::string* TopologyText::take(const std::string& key) {
     return found;
 }
 
-double TopologyText::number(const std::string& key, double fallback, double least) {
+double TopologyText::number(const std::string& key, double fallback, double least, double most,
+                            const char* allowed) {
     const std::string* const given = take(key);
     if (given == nullptr) {
         return fallback;
@@ -100,23 +101,22 @@ double TopologyText::number(const std::string& key, double fallback, double leas
     double value = 0;
     const char* const end = given->data() + given->size();
     const auto [stopped, error] = std::from_chars(given->data(), end, value);
-    if (error != std::errc() || stopped != end || !(value >= least) ||
-        value > std::numeric_limits<double>::max()) {
-        throw InvalidArgument(
-            Problem{"option '" + key + "' of a topology cannot be used", "'" + *given + "'",
-                    least > 0 ? "a number greater than 0" : "a number, 0 or more", ""});
+    if (error != std::errc() || stopped != end || !(value >= least && value <= most)) {
+        throw InvalidArgument(Problem{"option '" + key + "' of a topology cannot be used",
+                                      "'" + shortened(*given) + "'", allowed, ""});
     }
     return value;
 }
 
-double TopologyText::positive(const std::string& key, double fallback) {
-    return number(key, fallback, std::numeric_limits<double>::min());
+double TopologyText::bandwidth(const std::string& key, double fallback) {
+    return number(key, fallback, std::numeric_limits<double>::min(), Graph::bandwidth_max,
+                  Graph::bandwidths);
 }
 double TopologyText::bandwidth(double fallback) {
-    return positive("bandwidth", fallback);
+    return bandwidth("bandwidth", fallback);
 }
 double TopologyText::latency(double fallback) {
-    return number("latency", fallback, 0);
+    return number("latency", fallback, 0, Graph::latency_max, Graph::latencies);
 }
 
 std::string TopologyText::word(const std::string& key, std::span<const std::string_view> allowed) {

@@ -26,7 +26,7 @@ class TopologyText {
 
     double bandwidth(double fallback);
     double latency(double fallback);
-    double positive(const std::string& key, double fallback);
+    double bandwidth(const std::string& key, double fallback);
     /// One of the words allowed, the first of which is meant where the option is missing.
     std::string word(const std::string& key, std::span<const std::string_view> allowed);
     /// "2x1x4"; none where the option is missing.
@@ -37,7 +37,8 @@ class TopologyText {
 
   private:
     const std::string* take(const std::string& key);
-    double number(const std::string& key, double fallback, double least);
+    double number(const std::string& key, double fallback, double least, double most,
+                  const char* allowed);
 
     std::string kind_;
     std::vector<Node> shape_;

@@ -177,13 +177,14 @@ class UpDown final : public NextLinks {
 
 class ByTable final : public Routing {
   public:
-    ByTable(const Graph& graph, const std::vector<std::vector<Node>>& routes)
+    ByTable(const Graph& graph, const std::vector<std::vector<Node>>& routes,
+            const std::vector<std::string>& names)
         : others_(shortest_paths(graph)) {
         for (const std::vector<Node>& nodes : routes) {
-            const Route route = route_of(graph, nodes);
+            const Route route = route_of(graph, nodes, names);
             if (!routes_.emplace(std::pair{nodes.front(), nodes.back()}, route).second) {
                 throw InvalidArgument(Problem{"a pair of hosts has two routes in the table",
-                                              text(nodes.front(), " to ", nodes.back()), "one",
+                                              hop(nodes.front(), nodes.back(), names), "one",
                                               "Remove the other"});
             }
         }
@@ -207,28 +208,41 @@ class ByTable final : public Routing {
     }
 
   private:
-    static Route route_of(const Graph& graph, const std::vector<Node>& nodes) {
+    static std::string called(Node node, const std::vector<std::string>& names) {
+        return names.empty() ? text("node ", node)
+                             : "'" + shortened(names[static_cast<std::size_t>(node)]) + "'";
+    }
+    static std::string hop(Node from, Node to, const std::vector<std::string>& names) {
+        return called(from, names) + " to " + called(to, names);
+    }
+    static Route route_of(const Graph& graph, const std::vector<Node>& nodes,
+                          const std::vector<std::string>& names) {
         if (nodes.size() < 2) {
             throw InvalidArgument(Problem{"a route of the table is too short",
                                           text(nodes.size(), " nodes"), "two or more", ""});
         }
         if (std::max(nodes.front(), nodes.back()) >= graph.hosts()) {
             throw InvalidArgument(Problem{"a route of the table ends at a switch",
-                                          text(std::max(nodes.front(), nodes.back())),
+                                          called(std::max(nodes.front(), nodes.back()), names),
                                           "routes from host to host", ""});
+        }
+        if (nodes.front() == nodes.back()) {
+            throw InvalidArgument(Problem{"a route of the table ends where it begins",
+                                          called(nodes.front(), names),
+                                          "routes from one host to another", "Remove it"});
         }
         Route route;
         for (std::size_t i = 1; i < nodes.size(); ++i) {
             const auto link = graph.between(nodes[i - 1], nodes[i]);
             if (!link) {
                 throw InvalidArgument(Problem{"a route of the table has a hop without a link",
-                                              text("node ", nodes[i - 1], " to ", nodes[i]),
-                                              "neighbours", "Add the link, or correct the route"});
+                                              hop(nodes[i - 1], nodes[i], names), "neighbours",
+                                              "Add the link, or correct the route"});
             }
             if (std::find(route.begin(), route.end(), *link) != route.end()) {
                 throw InvalidArgument(Problem{"a route of the table passes a link twice",
-                                              text("node ", nodes[i - 1], " to ", nodes[i]),
-                                              "each link once", "Correct the route"});
+                                              hop(nodes[i - 1], nodes[i], names), "each link once",
+                                              "Correct the route"});
             }
             route.push_back(*link);
         }
@@ -249,8 +263,9 @@ RoutingPtr up_down(const Graph& graph, std::vector<int> level) {
     return std::make_shared<UpDown>(graph, std::move(level));
 }
 
-RoutingPtr by_table(const Graph& graph, const std::vector<std::vector<Node>>& routes) {
-    return std::make_shared<ByTable>(graph, routes);
+RoutingPtr by_table(const Graph& graph, const std::vector<std::vector<Node>>& routes,
+                    const std::vector<std::string>& names) {
+    return std::make_shared<ByTable>(graph, routes, names);
 }
 
 std::vector<int> levels_of(const Graph& graph) {

@@ -22,9 +22,11 @@ RoutingPtr up_down(const Graph& graph, std::vector<int> level);
 
 /// Routes by the pair of hosts, each the nodes on its way, both ends included; pairs that are not
 /// listed take the shortest path. Throws InvalidArgument for a route between nodes that are not
-/// linked, of fewer than two nodes, with an end that is no host, or that passes a link twice, and
-/// for a pair that comes twice.
-RoutingPtr by_table(const Graph& graph, const std::vector<std::vector<Node>>& routes);
+/// linked, of fewer than two nodes, with an end that is no host, from a host to itself, or that
+/// passes a link twice, and for a pair that comes twice. It calls nodes by their `names` where
+/// there are any.
+RoutingPtr by_table(const Graph& graph, const std::vector<std::vector<Node>>& routes,
+                    const std::vector<std::string>& names = {});
 
 /// Levels for up_down, where all hosts are as deep: how many links the nearest host is away.
 std::vector<int> levels_of(const Graph& graph);

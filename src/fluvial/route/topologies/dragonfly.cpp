@@ -55,7 +55,7 @@ class MinimalRouting final : public Routing {
 TopologyPtr make_dragonfly(TopologyText& words) {
     words.require_ndim(3, 3, "three numbers: groups, routers of a group, hosts of a router");
     const double bandwidth = words.bandwidth(12.5e9);
-    const double between_groups = words.positive("global-bandwidth", bandwidth);
+    const double between_groups = words.bandwidth("global-bandwidth", bandwidth);
     const double latency = words.latency(100e-9);
     std::string description = words.done();
     const Shape shape{words.shape()[0], words.shape()[1], words.shape()[2]};

@@ -39,7 +39,7 @@ TopologyPtr make_bgq(TopologyText& words) {
     static constexpr std::array<std::string_view, 4> zones{"2", "0", "1", "3"};
     const std::string zone = words.word("zone", zones);
     const std::vector<Node> hosts_per_io = words.numbers("io");
-    const double io_bandwidth = words.positive("io-bandwidth", 2e9);
+    const double io_bandwidth = words.bandwidth("io-bandwidth", 2e9);
     std::string description = words.done();
     const auto grid = std::make_shared<const Grid>(words.shape(), true, bandwidth, latency);
     const auto order = zone == "0"   ? DimensionOrder::LongestFirstAnyOfEquals
