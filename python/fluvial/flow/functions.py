@@ -111,10 +111,11 @@ class AsWritten:
         return pickle.loads, (self.written,)
 
 
-def check_callable(function: object) -> None:
-    """Raise WrongType for what is no function of a task."""
+def checked_function(function: object) -> Callable[..., object]:
+    """Return it; raise WrongType for what is no function of a task."""
     if not callable(function):
         raise wrong_type("a task's function", function, "a callable")
+    return function
 
 
 def for_many_calls(function: Callable[..., R]) -> Callable[..., R]:
@@ -128,7 +129,7 @@ def for_many_calls(function: Callable[..., R]) -> Callable[..., R]:
     WrongType
         When it is no function.
     """
-    check_callable(function)
+    checked_function(function)
     if is_function(function) and _by_name(function) is not None:
         return function
     try:

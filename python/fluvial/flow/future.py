@@ -37,7 +37,7 @@ STAYED = object()
 class Future(concurrent.futures.Future[R]):
     """A `concurrent.futures.Future`; given to another task of its pool, it is that task's input."""
 
-    members: Sequence[Future[Any]] = ()
+    members: Sequence[Future[object]] = ()
     """Those of the tasks that start together, of whose results it is made."""
 
     def __init__(self, core: TaskCore) -> None:

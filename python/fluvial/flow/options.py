@@ -23,7 +23,7 @@ from ..base.arguments import (
     wrong_type,
 )
 from ..base.messages import shown
-from .functions import check_callable, name_of
+from .functions import checked_function, name_of
 from .key_text import checked_key
 from .parallel import is_parallel
 from .task_core import CoreOptions, TaskPlace
@@ -170,11 +170,11 @@ def checked_options(options: TaskOptions, function: object) -> CoreOptions:
     last = _last.call
     if last is not None and last[0] is options and last[1] is function:
         return last[2]
-    check_callable(function)
-    wanted = options.for_core(name_of(function))
-    if wanted["ranks"][-1] > 1 and not is_parallel(function):
+    called = checked_function(function)
+    wanted = options.for_core(name_of(called))
+    if wanted["ranks"][-1] > 1 and not is_parallel(called):
         raise _core.InvalidArgument(
-            f"{name_of(function)!r} is a serial function: got {options.ranks} ranks; allowed: "
+            f"{name_of(called)!r} is a serial function: got {options.ranks} ranks; allowed: "
             "1 rank. Declare it with @fluvial.parallel: then it gets the communicator of its "
             "team before its arguments"
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, TypeVar, Unpack
 
-from .functions import check_callable, function_bytes, name_of
+from .functions import checked_function, function_bytes, name_of
 from .options import OptionChanges, TaskOptions, changed_options
 
 R = TypeVar("R")
@@ -66,7 +66,7 @@ def task(function: Callable[..., R], /, *args: object, **kwargs: object) -> Task
     ...     print(pool.submit(total, 0, 8).result())
     28
     """
-    check_callable(function)
+    checked_function(function)
     return Task(function, args, kwargs, TaskOptions())
 
 

@@ -89,8 +89,8 @@ struct Outcome {
     Stats stats;
 };
 
-/// The options of a scan on several ranks with its task, which all of them have begun: for what they
-/// do together before it is made. Independent scans have none. Collective where the scan is.
+/// The options of a scan on several ranks with its task, which all of them have begun: for what
+/// they do together before it is made. Independent scans have none. Collective where the scan is.
 Options begun_together(Options options, const mpi::Comm& comm);
 
 /// Move-only. One thread at a time. In a child by fork every call is an InvalidArgument.
