@@ -255,7 +255,7 @@ typedef struct MPIStream_Statistics {
     double idle_s;              ///< in blocking calls, with nothing to process
     long long depth_bytes;      ///< waiting now
     long long depth_bytes_max;  ///< the most that was seen
-    long long memory_bytes;     ///< held for elements
+    long long memory_bytes;     ///< held for elements; 0 once it ended and another was attached
     long long queries_answered;
 } MPIStream_Statistics;
 

@@ -82,7 +82,7 @@ std::exception_ptr free_together(ChannelState& state) {
         unwritten = std::current_exception();
     }
     for (const auto& stream : state.streams) {
-        stream->release_links();
+        stream->release();
     }
     state.streams.clear();
     for (const auto& threshold : state.thresholds) {
