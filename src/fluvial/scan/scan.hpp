@@ -112,6 +112,7 @@ class Scan {
   private:
     struct State;
     State& state() const;
+    void check_running() const;
     UniqueWhereMade<State> state_;
 };
 

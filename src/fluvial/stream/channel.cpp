@@ -177,6 +177,7 @@ void Channel::close() {
     const progress::Served::Inside inside(state.served);
     std::exception_ptr unwritten;
     try {
+        state.check_usable();
         std::optional<Trace::Span> span(std::in_place, state.trace.events.get(),
                                         Activity::Terminating, -1);
         end_streams(state);
