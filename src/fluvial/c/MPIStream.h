@@ -198,7 +198,7 @@ enum {
     MPISTREAM_NEAREST = 0,      ///< each producer has one consumer, on its own host where possible
     MPISTREAM_ROUND_ROBIN = 1,  ///< to all in turn
     MPISTREAM_MOST_ROOM = 2,    ///< to one whose buffer has room: slow consumers get less
-    MPISTREAM_BY_KEY = 3,       ///< by a hash of key_bytes from key_offset on
+    MPISTREAM_BY_KEY = 3,       ///< by a hash of key_bytes (1 or more) from key_offset on
     MPISTREAM_BY_FUNCTION = 4   ///< by `choose`
 };
 

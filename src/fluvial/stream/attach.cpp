@@ -305,6 +305,7 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
                                           "0 to 3: Nearest, RoundRobin, MostRoom, Choice",
                                           "Use Association::nearest() and the like"});
         }
+        Association::check_inside(association.key, stream.options.element.bytes);
         if (produces(role) && association.kind == Association::Kind::Choice &&
             !association.choose) {
             throw InvalidArgument(Problem{"the function that chooses a consumer is missing",
