@@ -86,7 +86,8 @@ int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// MPI_DATATYPE_NULL: of one `streamDataType`. These lie as the extent of their type says, which
 /// may be negative; MPI_ERR_ARG where it lets them overlap. The types may be freed afterwards.
 /// Collective over producers and consumers, which give equal types, and consumers equal
-/// operations, blocking: MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
+/// operations, blocking: MPI_ERR_ARG on all ranks where one consumer passes another MPI_Op than the
+/// others; what producers pass is not used.
 int MPIStream_Attach(MPI_Datatype streamDataType, MPI_Datatype resultDataType,
                      MPI_Datatype processDataType, MPIStream_Operation* operation,
                      MPIStream* stream, MPIStream_Channel* channel);
