@@ -86,7 +86,8 @@ int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// MPI_DATATYPE_NULL: of one `streamDataType`. These lie as the extent of their type says, which
 /// may be negative; MPI_ERR_ARG where it lets them overlap. The types may be freed afterwards.
 /// Collective over producers and consumers, which give equal types, and consumers equal
-/// operations, blocking: MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
+/// operations, blocking: MPI_ERR_ARG on all ranks where one consumer passes another MPI_Op than the
+/// others; what producers pass is not used.
 int MPIStream_Attach(MPI_Datatype streamDataType, MPI_Datatype resultDataType,
                      MPI_Datatype processDataType, MPIStream_Operation* operation,
                      MPIStream* stream, MPIStream_Channel* channel);
@@ -198,7 +199,7 @@ enum {
     MPISTREAM_NEAREST = 0,      ///< each producer has one consumer, on its own host where possible
     MPISTREAM_ROUND_ROBIN = 1,  ///< to all in turn
     MPISTREAM_MOST_ROOM = 2,    ///< to one whose buffer has room: slow consumers get less
-    MPISTREAM_BY_KEY = 3,       ///< by a hash of key_bytes from key_offset on
+    MPISTREAM_BY_KEY = 3,       ///< by a hash of key_bytes (1 or more) from key_offset on
     MPISTREAM_BY_FUNCTION = 4   ///< by `choose`
 };
 
@@ -255,7 +256,7 @@ typedef struct MPIStream_Statistics {
     double idle_s;              ///< in blocking calls, with nothing to process
     long long depth_bytes;      ///< waiting now
     long long depth_bytes_max;  ///< the most that was seen
-    long long memory_bytes;     ///< held for elements
+    long long memory_bytes;     ///< held for elements; 0 once it ended and another was attached
     long long queries_answered;
 } MPIStream_Statistics;
 

@@ -31,6 +31,11 @@ stream::Association association_of(const MPIStream_Options& options, std::size_t
         case MPISTREAM_MOST_ROOM:
             return stream::Association::most_room();
         case MPISTREAM_BY_KEY:
+            if (options.key_bytes == 0) {
+                throw InvalidArgument(
+                    Problem{"key_bytes is out of range", "0", "1 or more, inside of an element",
+                            "Set key_offset and key_bytes of the options to where the key lies"});
+            }
             if (options.key_bytes > element_bytes ||
                 options.key_offset > element_bytes - options.key_bytes) {
                 throw InvalidArgument(
@@ -40,18 +45,22 @@ stream::Association association_of(const MPIStream_Options& options, std::size_t
             }
             return stream::Association::by_key(options.key_offset, options.key_bytes);
         case MPISTREAM_BY_FUNCTION:
-            if (options.choose != nullptr) {
-                return stream::Association::by(
-                    [choose = options.choose, context = options.choose_context](
-                        std::span<const std::byte> element) -> std::uint64_t {
-                        return choose(element.data(), context);
-                    },
-                    options.functions == nullptr ? "a function" : options.functions);
+            if (options.choose == nullptr) {
+                throw InvalidArgument(
+                    Problem{"`choose` is null, and the association is MPISTREAM_BY_FUNCTION",
+                            "a null pointer", "a function that chooses the consumer of an element",
+                            "Set `choose` of the options on all ranks"});
             }
+            return stream::Association::by(
+                [choose = options.choose, context = options.choose_context](
+                    std::span<const std::byte> element) -> std::uint64_t {
+                    return choose(element.data(), context);
+                },
+                options.functions == nullptr ? "a function" : options.functions);
     }
     throw InvalidArgument(Problem{"no such association of producers and consumers",
                                   text(options.association), "MPISTREAM_NEAREST and its siblings",
-                                  "MPISTREAM_BY_FUNCTION needs a function"});
+                                  ""});
 }
 
 stream::ChannelOptions channel_options(const MPIStream_ChannelOptions& options) {

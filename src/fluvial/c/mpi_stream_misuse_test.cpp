@@ -85,6 +85,29 @@ TEST_CASE("consumers alone need a function") {
     }
 }
 
+TEST_CASE("an association that lacks its key, or its function, says so") {
+    World world;
+    MPIStream_Operation operation = sum_of_longs();
+    MPIStream stream;
+    const auto refused = [&](int association, size_t offset, size_t bytes) {
+        MPIStream_Options options;
+        MPIStream_Options_init(&options);
+        options.association = association;
+        options.key_offset = offset;
+        options.key_bytes = bytes;
+        return MPIStream_AttachWith(&options, MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream,
+                                    &world.channel) == MPI_ERR_ARG;
+    };
+    CHECK(refused(MPISTREAM_BY_KEY, 0, 0));
+    CHECK(error_says("key_bytes is out of range: got 0; allowed: 1 or more"));
+    CHECK(refused(MPISTREAM_BY_KEY, 4, 5));
+    CHECK(error_says("the key lies outside of the stream's elements"));
+    CHECK(refused(MPISTREAM_BY_FUNCTION, 0, 0));
+    CHECK(error_says("`choose` is null"));
+    CHECK(refused(5, 0, 0));
+    CHECK(error_says("no such association of producers and consumers: got 5"));
+}
+
 TEST_CASE("a function cannot free the channel that it works for") {
     World world;
     own_channel = &world.channel;

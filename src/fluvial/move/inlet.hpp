@@ -31,6 +31,8 @@ class Inlet {
     /// All producers of this inlet have closed, and every byte that they committed was released.
     /// Termination never overtakes data: byte counts are compared.
     virtual bool ended() = 0;
+    /// Nothing that was sent back to the producers is in use by MPI any more. After ended().
+    virtual bool drained() { return true; }
     /// Takes what MPI has for this inlet (completed receives).
     virtual void progress() {}
     /// Bytes that wait here.

@@ -21,6 +21,7 @@ class RingOfMessages final : public MessageInlet {
     Arrival ready() override;
     void release(std::size_t bytes) override;
     bool ended() override { return open_ == 0; }
+    bool drained() override;
     void progress() override;
     void take(const progress::ControlMessage& message) override;
     std::uint64_t depth() const override { return depth_; }
@@ -36,6 +37,7 @@ class RingOfMessages final : public MessageInlet {
 
     bool advance();
     void settle(int producer, Link& link);
+    void complete_credits();
 
     const MessageFlow flow_;
     const mpi::Comm& comm_;
@@ -118,7 +120,7 @@ void RingOfMessages::settle(int producer, Link& link) {
     if (link.credits_due < (over ? 1 : flow_.credits_back())) {
         return;
     }
-    std::erase_if(credits_sent_, [](mpi::Request& request) { return request.test(); });
+    complete_credits();
     ByteWriter credits;
     credits.put<std::int32_t>(std::exchange(link.credits_due, 0));
     credits_sent_.push_back(comm_.isend(credits.take(), producer, credit_tag + stream_));
@@ -133,6 +135,15 @@ void RingOfMessages::take(const progress::ControlMessage& message) {
 void RingOfMessages::progress() {
     while (advance()) {
     }
+    complete_credits();
+}
+
+bool RingOfMessages::drained() {
+    complete_credits();
+    return credits_sent_.empty();
+}
+
+void RingOfMessages::complete_credits() {
     std::erase_if(credits_sent_, [](mpi::Request& request) { return request.test(); });
 }
 

@@ -85,6 +85,9 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= flow_.slot_bytes, bytes, flow_.slot_bytes);
     const std::lock_guard lock(mutex_);
     rethrow();
+    if (mpi::ending()) {
+        mpi::check_running();
+    }
     if (batches_.empty()) {
         allocate();
     }

@@ -2,8 +2,10 @@
 #include "fluvial/mpi/environment.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include <mpi.h>
@@ -17,6 +19,8 @@ namespace {
 
 constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                           MPI_THREAD_MULTIPLE};
+
+std::atomic<bool> ends{false};
 
 /// MPI_Finalize deletes what is attached to MPI_COMM_SELF before it does anything else.
 int call_attached(MPI_Comm, int, void* attached, void*) {
@@ -77,6 +81,15 @@ void check_running() {
             "Initialise MPI first (Python: import mpi4py.MPI; C++: fluvial::mpi::Environment), "
             "or pass no communicator to run serially"});
     }
+}
+
+bool ending() noexcept {
+    return ends.load(std::memory_order_relaxed);
+}
+
+void notice_ending() {
+    static std::once_flag once;
+    std::call_once(once, [] { before_finalize([] { ends = true; }); });
 }
 
 ThreadLevel thread_level() {

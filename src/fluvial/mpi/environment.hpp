@@ -47,6 +47,12 @@ inline bool running() {
 /// Throws InvalidArgument unless running(). Local.
 void check_running();
 
+/// MPI_Finalize has begun; false before notice_ending() was called. One load, for calls that are
+/// too many to ask MPI each time. Local.
+bool ending() noexcept;
+/// From now on ending() tells. Local. Throws SystemError unless running().
+void notice_ending();
+
 /// What MPI gave at initialisation. Local. Throws SystemError unless running().
 ThreadLevel thread_level();
 /// `work` is called at the beginning of MPI_Finalize, while MPI still works; what it throws is

@@ -2,7 +2,6 @@
 #include "fluvial/mpi/kept.hpp"
 
 #include <array>
-#include <atomic>
 #include <mutex>
 
 #include "fluvial/base/error.hpp"
@@ -14,12 +13,10 @@ namespace {
 
 using Pointer = std::shared_ptr<Kept>;
 
-std::atomic<bool> ending{false};
-
 /// MPI calls it on all ranks of a communicator that is freed.
 int end_kept(MPI_Comm, int, void* value, void*) {
     const std::unique_ptr<Pointer> kept(static_cast<Pointer*>(value));
-    (*kept)->end(ending);
+    (*kept)->end(ending());
     return MPI_SUCCESS;
 }
 
@@ -31,7 +28,7 @@ int key_of(KeptKind kind) {
             check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_kept, &key, nullptr),
                   "create an attribute");
         }
-        before_finalize([] { ending = true; });
+        notice_ending();
     });
     return made[static_cast<std::size_t>(kind)];
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/move/rank_watch.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/scan/scan_state.hpp"
 
@@ -41,12 +42,22 @@ Scan::State& Scan::state() const {
     return *state_;
 }
 
+/// What ranks still have to say to each other goes by MPI.
+void Scan::check_running() const {
+    if (!state().comm.serial()) {
+        mpi::check_running();
+    }
+}
+
 void Scan::start() {
     state().start();
 }
 
 bool Scan::test() {
     State& state = this->state();
+    if (!state.all_finished) {
+        check_running();
+    }
     if (state.started) {
         state.run_some_here();
     }
@@ -81,6 +92,7 @@ Outcome Scan::wait() {
         throw InvalidArgument(Problem{"this scan has been waited for", "a second wait()",
                                       "one a scan", "Keep the first outcome"});
     }
+    check_running();
     state.collected = true;
     const auto finish = [&] { return state.finish(); };
     return state.options.task ? state.options.task->during(finish) : finish();

@@ -116,6 +116,7 @@ class Scan {
   private:
     struct State;
     State& state() const;
+    void check_running() const;
     UniqueWhereMade<State> state_;
 };
 

@@ -52,14 +52,24 @@ int load_max_of(const std::vector<Member>& members) {
     return consumers == 0 ? 0 : (producers + consumers - 1) / consumers;
 }
 
-std::span<const std::byte> key_of(std::span<const std::byte> element, std::size_t offset,
-                                  std::size_t length) {
-    if (offset > element.size() || length > element.size() - offset) {
-        throw InvalidArgument(Problem{"the key leaves the element",
-                                      text(length, " bytes from byte ", offset),
-                                      text("inside its ", element.size(), " bytes"), ""});
+std::span<const std::byte> key_of(std::span<const std::byte> element, const Association::Key& key) {
+    Association::check_inside(key, element.size());
+    return element.subspan(key.offset, key.bytes);
+}
+
+/// Of no bytes, all keys would be equal, and all elements go to one consumer.
+Association::Key checked(std::size_t offset, std::size_t length) {
+    if (length == 0) {
+        throw InvalidArgument(Problem{"a key has no bytes", text("0 bytes from byte ", offset),
+                                      "1 byte or more",
+                                      "Say how many bytes of an element are the key"});
     }
-    return element.subspan(offset, length);
+    return {offset, length};
+}
+
+Association with_key(Association association, const Association::Key& key) {
+    association.key = key;
+    return association;
 }
 
 void check_numbers(std::size_t length, std::size_t number_bytes, std::size_t sign_at) {
@@ -115,18 +125,28 @@ std::vector<int> nearest_consumers(const std::vector<Member>& members) {
     return consumer;
 }
 
+void Association::check_inside(const Key& key, std::size_t element_bytes) {
+    if (key.offset > element_bytes || key.bytes > element_bytes - key.offset) {
+        throw InvalidArgument(Problem{"the key leaves the element",
+                                      text(key.bytes, " bytes from byte ", key.offset),
+                                      text("inside its ", element_bytes, " bytes"), ""});
+    }
+}
+
 Association Association::by_key(std::size_t offset, std::size_t length) {
-    const auto choose = [offset, length](std::span<const std::byte> element) {
-        return hash_of(key_of(element, offset, length));
+    const Key key = checked(offset, length);
+    const auto choose = [key](std::span<const std::byte> element) {
+        return hash_of(key_of(element, key));
     };
-    return by(choose, text("a key of ", length, " bytes at byte ", offset));
+    return with_key(by(choose, text("a key of ", length, " bytes at byte ", offset)), key);
 }
 
 Association Association::by_real_key(std::size_t offset, std::size_t length,
                                      std::size_t number_bytes, std::size_t sign_at) {
     check_numbers(length, number_bytes, sign_at);
+    const Key place = checked(offset, length);
     const auto choose = [=](std::span<const std::byte> element) {
-        const std::span<const std::byte> given = key_of(element, offset, length);
+        const std::span<const std::byte> given = key_of(element, place);
         std::vector<std::byte> key(given.begin(), given.end());
         constexpr std::byte sign{0x80};
         for (std::size_t begin = 0; begin < length; begin += number_bytes) {
@@ -138,8 +158,10 @@ Association Association::by_real_key(std::size_t offset, std::size_t length,
         }
         return hash_of(key);
     };
-    return by(choose, text("a key of ", length, " bytes at byte ", offset, ", real numbers of ",
-                           number_bytes, " bytes, sign in byte ", sign_at));
+    return with_key(
+        by(choose, text("a key of ", length, " bytes at byte ", offset, ", real numbers of ",
+                        number_bytes, " bytes, sign in byte ", sign_at)),
+        place);
 }
 
 }  // namespace fluvial::stream

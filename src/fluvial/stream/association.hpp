@@ -54,11 +54,12 @@ struct Association {
     /// last: uneven producers and slow consumers balance.
     static Association most_room() { return {Kind::MostRoom}; }
     /// By a hash of `length` bytes of the element from `offset` on: elements with equal keys meet
-    /// on one consumer.
+    /// on one consumer. Throws InvalidArgument for a key of no bytes; a stream is not attached
+    /// whose elements do not hold the key.
     static Association by_key(std::size_t offset, std::size_t length);
     /// The same for keys of floating-point numbers of `number_bytes` each, whose sign is the
     /// highest bit of byte `sign_at` of each: -0 equals 0. Throws InvalidArgument unless the key is
-    /// whole numbers and the sign lies inside of each.
+    /// whole numbers, one at least, and the sign lies inside of each.
     static Association by_real_key(std::size_t offset, std::size_t length, std::size_t number_bytes,
                                    std::size_t sign_at);
     /// By a function of the element, which ranks know by its name and version.
@@ -66,9 +67,18 @@ struct Association {
         return {Kind::Choice, std::move(choose), std::move(declared)};
     }
 
+    /// Where the key lies in an element; of no bytes: there is none.
+    struct Key {
+        std::size_t offset = 0;
+        std::size_t bytes = 0;
+    };
+    /// Throws InvalidArgument where the key leaves an element of so many bytes.
+    static void check_inside(const Key& key, std::size_t element_bytes);
+
     Kind kind = Kind::Nearest;
     Choose choose = {};
     std::string declared = {};  ///< of Choice: what the function is, in words that ranks compare
+    Key key = {};
 };
 
 }  // namespace fluvial::stream

@@ -136,6 +136,14 @@ TEST_CASE("keys spread, and equal keys stay together") {
                          InvalidArgument);
 }
 
+TEST_CASE("a key of no bytes, which all elements would share, is refused") {
+    CHECK_THROWS_WITH_AS(Association::by_key(3, 0),
+                         doctest::Contains("got 0 bytes from byte 3; allowed: 1 byte or more"),
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(Association::by_real_key(0, 0, 8, 7),
+                         doctest::Contains("a key has no bytes"), InvalidArgument);
+}
+
 TEST_CASE("a key of floating-point numbers has whole numbers, and a sign in each") {
     CHECK_THROWS_WITH_AS(Association::by_real_key(0, 8, 0, 0),
                          doctest::Contains("got 8 bytes, of numbers of 0; allowed: 1 byte or more"),
@@ -145,7 +153,7 @@ TEST_CASE("a key of floating-point numbers has whole numbers, and a sign in each
     CHECK_THROWS_WITH_AS(Association::by_real_key(0, 8, 8, 8),
                          doctest::Contains("got byte 8; allowed: 0 to 7"), InvalidArgument);
     CHECK_THROWS_AS(Association::by_real_key(0, 8, 8, 1'000'000), InvalidArgument);
-    CHECK_NOTHROW(Association::by_real_key(0, 0, 8, 7));
+    CHECK_NOTHROW(Association::by_real_key(0, 8, 8, 7));
     CHECK(Association::by_real_key(0, 8, 8, 7).declared !=
           Association::by_real_key(0, 8, 8, 0).declared);
 }

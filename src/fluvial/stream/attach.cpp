@@ -2,6 +2,7 @@
 /// How a stream comes into being: options agreed on, rings laid, links made.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -252,6 +253,25 @@ class Links {
     ChannelState& channel_;
 };
 
+/// Returns whether `takes_parts` holds on all ranks. The same reduction tells which streams have
+/// ended everywhere: their memory goes back, so that a program may attach one after the other.
+bool agree_before_links(ChannelState& channel, bool takes_parts) {
+    std::vector<std::shared_ptr<StreamState>> linked;  // the same ones on all ranks
+    std::copy_if(channel.streams.begin(), channel.streams.end(), std::back_inserter(linked),
+                 [](const auto& stream) { return !stream->links_released; });
+    std::vector<Index> least{takes_parts ? 1 : 0};
+    for (const auto& stream : linked) {
+        least.push_back(stream->settled() ? 1 : 0);
+    }
+    least = channel.comm.min_of_each(std::move(least));
+    for (std::size_t i = 0; i < linked.size(); ++i) {
+        if (least[1 + i] == 1) {
+            linked[i]->release_links();
+        }
+    }
+    return least[0] == 1;
+}
+
 /// Local. What may fail: memory.
 void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
@@ -285,6 +305,7 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
                                           "0 to 3: Nearest, RoundRobin, MostRoom, Choice",
                                           "Use Association::nearest() and the like"});
         }
+        Association::check_inside(association.key, stream.options.element.bytes);
         if (produces(role) && association.kind == Association::Kind::Choice &&
             !association.choose) {
             throw InvalidArgument(Problem{"the function that chooses a consumer is missing",
@@ -294,7 +315,8 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     mpi::agree_on(channel.comm, validate,
                   [&](Terms& terms) { add_terms(stream, role, operation.get(), terms); });
     const bool whole_only = consumes(role) && !(operation != nullptr && operation->takes_parts());
-    stream.plan = make_plan(stream, !channel.comm.any(whole_only));
+    const bool takes_parts = agree_before_links(channel, !whole_only);
+    stream.plan = make_plan(stream, takes_parts);
     static_cast<void>(
         move::ring_memory(stream.plan));  // throws on all ranks or on none, as make_plan
     Links links(stream);
@@ -302,7 +324,7 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
         mpi::agree(channel.comm, [&] { links.allocate(); });
         mpi::agree(channel.comm, [&] { make_ends(stream, links, role, std::move(operation)); });
     } catch (...) {
-        stream.release_links();
+        stream.release();
         throw;
     }
 }

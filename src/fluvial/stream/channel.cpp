@@ -82,7 +82,7 @@ std::exception_ptr free_together(ChannelState& state) {
         unwritten = std::current_exception();
     }
     for (const auto& stream : state.streams) {
-        stream->release_links();
+        stream->release();
     }
     state.streams.clear();
     for (const auto& threshold : state.thresholds) {
@@ -177,6 +177,7 @@ void Channel::close() {
     const progress::Served::Inside inside(state.served);
     std::exception_ptr unwritten;
     try {
+        state.check_usable();
         std::optional<Trace::Span> span(std::in_place, state.trace.events.get(),
                                         Activity::Terminating, -1);
         end_streams(state);

@@ -12,6 +12,7 @@
 #include "fluvial/host/process_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/clock_offset.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/channel_state.hpp"
@@ -96,6 +97,9 @@ std::vector<int> ranks_on_host(const ChannelState& state) {
 }
 
 void introduce(ChannelState& state, Role role) {
+    if (!state.comm.serial()) {
+        mpi::notice_ending();
+    }
     state.rank = state.comm.rank();
     state.host = state.comm.split_by_host(mpi::Comm::Split::OnThread);
     const int host = static_cast<int>(state.host.min(state.rank));

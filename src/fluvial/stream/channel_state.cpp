@@ -47,6 +47,9 @@ void ChannelState::check_usable() const {
     if (closed) {
         throw InvalidArgument(Problem{"the channel is closed", "", "", "Use it before close()"});
     }
+    if (mpi::ending() && !comm.serial()) {
+        mpi::check_running();
+    }
 }
 
 void ChannelState::handle_topics() {
@@ -110,7 +113,8 @@ bool ChannelState::progress(const StreamState* spared) {
 
 /// By a thread that waits for something else. What it throws is the channel's failure.
 bool ChannelState::serve() {
-    if (!takes_part() || !control || closed || failure || process.is_copy()) {
+    if (!takes_part() || !control || closed || failure || process.is_copy() ||
+        (mpi::ending() && !comm.serial())) {
         return false;
     }
     try {

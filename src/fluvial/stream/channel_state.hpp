@@ -119,7 +119,8 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     [[nodiscard]] Together begin_together(Collective purpose);
     /// Once, when the channel is opened: what takes which control messages.
     void handle_topics();
-    /// Throws when the channel is closed or has failed, or belongs to a parent of this process.
+    /// Throws when the channel is closed or has failed, belongs to a parent of this process, or
+    /// needs MPI, which has ended.
     void check_usable() const;
     /// The channel has failed while a wait of another verb served it, and no call of the program
     /// has thrown that.

@@ -161,6 +161,16 @@ bool ConsumerEnd::progress() {
     return ending_.advance(operation_.get()) || moved;
 }
 
+bool ConsumerEnd::drained() {
+    return std::all_of(inlets_.begin(), inlets_.end(),
+                       [](const auto& inlet) { return inlet->drained(); });
+}
+
+void ConsumerEnd::release_links() {
+    messages_ = nullptr;
+    inlets_.clear();
+}
+
 void ConsumerEnd::take(const progress::ControlMessage& message) {
     if (message.topic == move::topic_link_closed) {
         if (messages_ != nullptr) {

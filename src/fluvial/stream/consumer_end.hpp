@@ -50,6 +50,10 @@ class ConsumerEnd {
             operation_.reset();
         }
     }
+    /// Nothing that the links sent back is under way any more. Once there is an outcome.
+    bool drained();
+    /// Their memory goes back; what was counted stays. Once there is an outcome on all ranks.
+    void release_links();
     /// Elements processed here so far, and their bytes.
     std::uint64_t elements() const;
     std::uint64_t bytes() const { return bytes_; }

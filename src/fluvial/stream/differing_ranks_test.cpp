@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that attach different streams, or begin different collectives, are told so on all of them.
 #include <functional>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -90,6 +91,24 @@ TEST_CASE("streams whose options differ in what decides where elements go are re
                "real numbers of 8 bytes, sign in byte 3 on rank"));
     CHECK(says(with([](StreamOptions& o) { o.latency_s = 1.0000001e-3; }), "0.0010000001 on rank"));
     CHECK(with([](StreamOptions& o) { o.name = "others"; }).empty());
+}
+
+TEST_CASE("a stream whose elements do not hold the key is refused when it is attached") {
+    Channel channel = world_channel(Role::Both);
+    for (const Association& association :
+         {Association::by_key(4, 8), Association::by_key(9, 1), Association::by_key(0, 9),
+          Association::by_key(std::numeric_limits<std::size_t>::max(), 2),
+          Association::by_real_key(8, 8, 8, 7)}) {
+        StreamOptions options = whole_numbers();
+        options.association = association;
+        CHECK_THROWS_WITH_AS(Stream(channel, options),
+                             doctest::Contains("allowed: inside its 8 bytes"), InvalidArgument);
+    }
+    StreamOptions options = whole_numbers();
+    options.association = Association::by_key(6, 2);
+    Stream stream(channel, options, make_callback([](const Batch&) {}));
+    stream.put(std::int64_t{1});
+    channel.close();
 }
 
 TEST_CASE("producers may leave the operation to the consumers, but not say another one") {

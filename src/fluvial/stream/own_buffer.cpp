@@ -18,7 +18,7 @@ const move::Outlet* own_link(const StreamState& stream) {
     const ChannelState& channel = *stream.channel;
     const std::vector<int>& consumers = channel.consumers;
     const auto at = std::find(consumers.begin(), consumers.end(), channel.rank);
-    if (at == consumers.end()) {
+    if (at == consumers.end() || stream.producer->outlets().empty()) {
         return nullptr;
     }
     if (const move::Outlet* const only = stream.producer->only()) {

@@ -70,6 +70,9 @@ move::Outlet* ProducerEnd::with_room(std::size_t bytes) {
     if (only_ != nullptr) {
         return only_->try_reserve(bytes) == nullptr ? nullptr : only_;
     }
+    if (outlets_.empty()) {
+        return nullptr;  // an operation has ended the stream while a call waits for room
+    }
     switch (association_.kind) {
         case Association::Kind::Nearest:
             break;  // always a single link
@@ -219,12 +222,12 @@ bool ProducerEnd::held_up_by(const move::Outlet& link, bool flushes) const {
     if (only_ != nullptr) {
         return only_ == &link;
     }
-    return association_.kind == Association::Kind::RoundRobin &&
+    return association_.kind == Association::Kind::RoundRobin && !outlets_.empty() &&
            outlets_[turn_ % outlets_.size()].get() == &link;
 }
 
 std::uint64_t ProducerEnd::bytes() const {
-    std::uint64_t sum = 0;
+    std::uint64_t sum = released_bytes_;
     for (const auto& outlet : outlets_) {
         sum += outlet->committed();
     }
@@ -275,6 +278,12 @@ bool ProducerEnd::progress() {
 bool ProducerEnd::drained() {
     return std::all_of(outlets_.begin(), outlets_.end(),
                        [](const auto& outlet) { return outlet->drained(); });
+}
+
+void ProducerEnd::release_links() {
+    released_bytes_ = bytes();
+    only_ = nullptr;
+    outlets_.clear();
 }
 
 }  // namespace fluvial::stream

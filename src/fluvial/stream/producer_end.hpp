@@ -2,6 +2,7 @@
 /// What a producer has of a stream: its links, and what waits to be written into them.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <span>
@@ -80,6 +81,8 @@ class ProducerEnd {
     bool progress();
     /// After that: nothing that consumers sent back is under way any more.
     bool drained();
+    /// Their memory goes back; what was counted stays. Once drained() on all ranks.
+    void release_links();
 
     /// Nothing will be sent any more; what the function of an association holds is set free.
     void abandon() noexcept;
@@ -104,6 +107,7 @@ class ProducerEnd {
     Association association_;
     std::vector<std::unique_ptr<move::Outlet>> outlets_;
     move::Outlet* only_ = nullptr;
+    std::uint64_t released_bytes_ = 0;  ///< written into links that have been released
     std::size_t turn_ = 0;
     std::deque<std::shared_ptr<Sending>> queued_;
     bool closed_ = false;

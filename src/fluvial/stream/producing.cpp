@@ -338,6 +338,7 @@ Pending Stream::iterminate() {
     if (!state_->terminating) {
         producer_of(*state_);
     }
+    state_->channel->check_usable();
     state_->fast = {};
     state_->terminating = true;
     state_->advance_termination();

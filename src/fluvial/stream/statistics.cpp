@@ -37,7 +37,7 @@ std::string Statistics::text() const {
         out << "  sent " << sent_elements << " elements (" << amount(sent_bytes) << "), stalled "
             << stalls << " times for " << seconds(stalled_ns) << '\n';
     }
-    if (memory_bytes > 0) {
+    if (memory_bytes > 0 || batches > 0 || idle_ns > 0) {
         out << "  processed " << elements << " elements (" << amount(bytes) << ") in " << batches
             << " batches for " << seconds(processing_ns) << ", idle " << seconds(idle_ns) << ", "
             << amount(depth_bytes) << " waiting (" << amount(depth_bytes_max) << " at most) in "

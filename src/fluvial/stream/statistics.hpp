@@ -25,7 +25,8 @@ struct Statistics {
     std::int64_t idle_ns = 0;           ///< in blocking calls, with nothing to process
     std::uint64_t depth_bytes = 0;      ///< waiting in the links now
     std::uint64_t depth_bytes_max = 0;  ///< the most that was seen, about every 0.1 ms
-    std::uint64_t memory_bytes = 0;     ///< held for elements
+    std::uint64_t memory_bytes = 0;     ///< held for elements; 0 once the stream has
+                                        ///< ended and another one was attached
     std::uint64_t queries_answered = 0;
 
     /// For people, one line for each role that this rank had.

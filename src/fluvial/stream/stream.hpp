@@ -8,8 +8,8 @@
 ///
 /// Every element is processed exactly once. Elements of one producer reach a consumer in the order
 /// in which they were sent (isend included); between producers there is no order. A stream that has
-/// ended cannot be started again. Source: "A Data Streaming Model in MPI",
-/// doi:10.1145/2831129.2831131, section 3.
+/// ended cannot be started again; its memory goes back when another one is attached. Source: "A
+/// Data Streaming Model in MPI", doi:10.1145/2831129.2831131, section 3.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/stream_state.hpp"
 
+#include <utility>
+
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/raised.hpp"
+#include "fluvial/mpi/check.hpp"
 
 namespace fluvial::stream {
 
@@ -34,6 +37,17 @@ bool StreamState::ended() const {
     const bool produced = !producer || terminated;
     const bool result_due = consumer || (producer && options.result_on_producers);
     return produced && (!result_due || outcome);
+}
+
+bool StreamState::settled() try {
+    if (!ended() || answering || (consumer && consumer->working()) ||
+        (producer && producer->choosing())) {
+        return false;
+    }
+    const bool quiet = !producer || (producer->drained() && query->quiet());
+    return quiet && (!consumer || consumer->drained());
+} catch (const mpi::CallFailed&) {
+    return false;  // which the next look at the link says, where others do not wait for an answer
 }
 
 std::size_t StreamState::work(std::size_t bytes_max) {
@@ -141,13 +155,25 @@ bool StreamState::advance_termination() {
 }
 
 void StreamState::release_links() {
-    counted = statistics();
     fast = {};
+    if (producer) {
+        producer->release_links();
+    }
+    if (consumer) {
+        consumer->release_links();
+    }
+    if (!std::exchange(links_released, true)) {
+        memory.close();
+    }
+}
+
+void StreamState::release() {
+    counted = statistics();
     reserved.reset();
+    release_links();
     producer.reset();
     consumer.reset();
     options.association.choose = nullptr;
-    memory.close();
 }
 
 void StreamState::abandon() noexcept {

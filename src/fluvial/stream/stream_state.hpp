@@ -54,12 +54,16 @@ struct StreamState {
     std::optional<Reservation> reserved;                               ///< and not committed yet
     std::int64_t looked_ns = 0;  ///< for control messages and the like, in next()
     bool answering = false;      ///< queries, further up the stack
-    Statistics counted;          ///< what the ends do not count themselves
+    bool links_released = false;
+    Statistics counted;  ///< what the ends do not count themselves
 
     const std::string& name() const { return options.name; }
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
     /// Everything that this rank has to do here is done.
     bool ended() const;
+    /// It has ended here, no answer to this rank is under way, and nothing of it is further up the
+    /// stack. Where that is so on all ranks, none touches the links any more.
+    bool settled();
     Statistics statistics() const;
     /// Queued sends, links (unless `!produces`), elements (where there is an operation, and unless
     /// `!processes`), the end. True when something moved.
@@ -79,8 +83,11 @@ struct StreamState {
     /// At most `bytes_max`; an exception becomes the channel's failure.
     std::size_t work(std::size_t bytes_max);
     bool advance_termination();
-    /// To be called when no rank can touch their memory any more.
+    /// Their memory goes back, and result and counts stay. Collective over the host; once settled()
+    /// on all ranks.
     void release_links();
+    /// The same, and nothing can be asked any more: when no rank can touch anything of the stream.
+    void release();
     void abandon() noexcept;
 };
 

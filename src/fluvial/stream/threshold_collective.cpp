@@ -23,6 +23,25 @@ std::vector<std::byte> bytes_of(double number) {
     return bytes;
 }
 
+void check_summand(double value) {
+    if (!(value >= 0)) {
+        throw InvalidArgument(
+            Problem{"a contribution is negative or not a number", text(value),
+                    "0 or more, so that a sum over the limit stays over it",
+                    "Contribute its absolute value, or attach a rule of your own"});
+    }
+}
+
+void check_summand(std::span<const std::byte> value) {
+    if (value.size() != sizeof(double)) {
+        throw InvalidArgument(Problem{"a contribution to a sum is no number",
+                                      text(value.size(), " bytes"),
+                                      text("the ", sizeof(double), " bytes of a double"),
+                                      "Contribute a double, or attach a rule of your own"});
+    }
+    check_summand(number_in(value));
+}
+
 }  // namespace
 
 ThresholdCollective ThresholdCollective::sum_over(Channel& channel, double limit,
@@ -46,7 +65,7 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule)
 
 ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
                                          std::optional<double> limit)
-    : channel_(channel.state()) {
+    : channel_(channel.state()), sums_(limit.has_value()) {
     ChannelState& state = *channel_;
     state.check_usable();
     const auto check_all = [&, ahead = rule.rounds_ahead,
@@ -103,6 +122,9 @@ bool ThresholdCollective::contribute(std::span<const std::byte> value) {
         throw InvalidArgument(Problem{"a rank that does not produce contributes to a collective",
                                       text("rank ", state.rank), "producers", ""});
     }
+    if (sums_) {
+        check_summand(value);
+    }
     const progress::Served::Inside inside(state.served);
     const std::uint64_t round = protocol_->contribute(value);
     std::optional<bool> verdict;
@@ -120,12 +142,7 @@ bool ThresholdCollective::contribute(std::span<const std::byte> value) {
 }
 
 bool ThresholdCollective::contribute(double value) {
-    if (!(value >= 0)) {
-        throw InvalidArgument(
-            Problem{"a contribution is negative or not a number", text(value),
-                    "0 or more, so that a sum over the limit stays over it",
-                    "Contribute its absolute value, or attach a rule of your own"});
-    }
+    check_summand(value);
     return contribute(std::as_bytes(std::span(&value, 1)));
 }
 

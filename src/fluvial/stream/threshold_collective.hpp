@@ -42,7 +42,8 @@ class ThresholdCollective {
     /// round's verdict. Blocking until it is certain; three messages one after the other, there and
     /// back. Throws InvalidArgument on ranks that do not produce, and on all ranks when a producer
     /// closes the channel whose value is wanted for the verdict. After TimedOut a further call
-    /// waits for the same round, to which this rank has contributed already.
+    /// waits for the same round, to which this rank has contributed already. Of sum_over: the bytes
+    /// of a double, which are checked as below.
     bool contribute(std::span<const std::byte> value);
     /// The same for sum_over. Throws InvalidArgument for a negative value and for NaN.
     bool contribute(double value);
@@ -56,6 +57,7 @@ class ThresholdCollective {
     ThresholdCollective(Channel& channel, ThresholdRule rule, std::optional<double> limit);
 
     Movable<ChannelState> channel_;
+    bool sums_;  ///< made by sum_over
     std::shared_ptr<Threshold> protocol_;
 };
 

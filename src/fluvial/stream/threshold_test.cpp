@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threshold collectives. The last producer is the slow one.
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -48,6 +49,29 @@ std::int64_t value_of(std::size_t p, int round) {
 }
 
 }  // namespace
+
+TEST_CASE("bytes that are no summand are refused where they are given, and the channel goes on") {
+    Channel channel = world_channel(role_here());
+    auto over = ThresholdCollective::sum_over(channel, 0.5);
+    if (produces(channel.role())) {
+        const auto give = [&](const auto& value) {
+            return over.contribute(std::as_bytes(std::span(&value, 1)));
+        };
+        CHECK_THROWS_WITH_AS(give(std::int32_t{1}),
+                             doctest::Contains("got 4 bytes; allowed: the 8 bytes of a double"),
+                             InvalidArgument);
+        CHECK_THROWS_WITH_AS(over.contribute(std::span<const std::byte>()),
+                             doctest::Contains("got 0 bytes"), InvalidArgument);
+        CHECK_THROWS_WITH_AS(give(-1.0), doctest::Contains("negative or not a number: got -1"),
+                             InvalidArgument);
+        CHECK_THROWS_WITH_AS(give(std::numeric_limits<double>::quiet_NaN()),
+                             doctest::Contains("negative or not a number: got nan"),
+                             InvalidArgument);
+        CHECK(give(1.0));
+        CHECK(!over.contribute(0.0));
+    }
+    channel.close();
+}
 
 TEST_CASE("the verdict is there before the slow producer, when it is certain") {
     Channel channel = world_channel(role_here());
