@@ -193,7 +193,7 @@ int MPIStream_CreateChannelWith(const MPIStream_ChannelOptions* options, int isP
 int MPIStream_FreeChannel(MPIStream_Channel* channel) {
     return mpi_guarded([&] {
         MPIStream_ChannelState& open = state_of(channel);
-        if (open.channel.state()->working()) {
+        if (open.channel.state()->operations_under_way() > 0) {
             throw InvalidArgument(Problem{"an operation frees the channel that it works for", "",
                                           "", "Free it outside of the operation"});
         }

@@ -58,7 +58,8 @@ const char* name_of(Collective purpose) {
 /// Then no operation may begin any more, for it could wait for a rank that is through. But one
 /// that had begun before may still be under way elsewhere, and wait for what others' operations do.
 /// So all vote on the end, and begin none while votes are counted, unless an operation that waits
-/// asks for it; its rank votes against the end later on, and then all vote once more.
+/// asks for it; its rank votes against the end later on, and then all vote once more. An operation
+/// that has itself called for what is collective waits for its end, and asks for nothing.
 ChannelState::Together ChannelState::begin_together(Collective purpose) {
     const progress::Served::Inside inside(served);
     check_usable();
@@ -69,6 +70,7 @@ ChannelState::Together ChannelState::begin_together(Collective purpose) {
                                       "Attach, begin and close outside of operations"});
     }
     const UnderWay under_way(barrier_.purpose, barrier_.staying, purpose);
+    barrier_.operations = operations_under_way();
     come(purpose);
     barrier_.staying = true;
     std::exception_ptr thrown;
@@ -291,7 +293,8 @@ progress::Movement ChannelState::movement() const {
 /// Where all ranks come together, no program goes on, only operations do. When these all wait, they
 /// wait in vain.
 void ChannelState::check_quiescence(std::string_view what) {
-    if (!barrier_.purpose || !working() || !(barrier_.staying || barrier_.coming.test())) {
+    if (!barrier_.purpose || operations_under_way() <= barrier_.operations ||
+        !(barrier_.staying || barrier_.coming.test())) {
         return;
     }
     if (!quiescence->found(movement())) {

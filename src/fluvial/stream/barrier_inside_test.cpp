@@ -239,3 +239,25 @@ TEST_CASE("an operation that attaches while its rank attaches is told so") {
     channel.close();
     world().barrier();
 }
+
+TEST_CASE("all ranks attach inside of operations of their own, on however few cores") {
+    for (const bool shared : {true, false}) {
+        CAPTURE(shared);
+        Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});
+        std::optional<Stream> inner;
+        Stream outer(channel, to_the_rank_named(), make_callback([&](const Batch&) {
+                         inner.emplace(channel, to_the_rank_named(),
+                                       make_callback([](const Batch&) {}));
+                     }));
+        const std::int64_t own = world_rank();
+        outer.put(own);
+        outer.terminate();
+        outer.operate();
+        REQUIRE(inner);
+        inner->put(own);
+        inner->terminate();
+        inner->operate();
+        CHECK(inner->statistics().elements == 1);
+        channel.close();
+    }
+}

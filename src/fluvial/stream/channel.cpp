@@ -170,7 +170,7 @@ void Channel::close() {
         }
         return;
     }
-    if (state.working()) {
+    if (state.operations_under_way() > 0) {
         throw InvalidArgument(Problem{"an operation closes the channel that it works for", "", "",
                                       "Close it outside of the operation"});
     }

@@ -32,10 +32,10 @@ constexpr int stays = 1;
 
 }  // namespace
 
-bool ChannelState::working() const {
-    return std::any_of(streams.begin(), streams.end(), [](const auto& stream) {
+int ChannelState::operations_under_way() const {
+    return static_cast<int>(std::count_if(streams.begin(), streams.end(), [](const auto& stream) {
         return stream->consumer && stream->consumer->working();
-    });
+    }));
 }
 
 void ChannelState::check_usable() const {
@@ -145,7 +145,8 @@ bool ChannelState::advance(const StreamState* spared, bool served) {
     }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
-    if (barrier_.staying && !moved && barrier_.asked_vote < barrier_.votes && working()) {
+    if (barrier_.staying && !moved && barrier_.asked_vote < barrier_.votes &&
+        operations_under_way() > barrier_.operations) {
         ask_others_to_work_on();
     }
     return moved;

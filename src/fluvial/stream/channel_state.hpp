@@ -98,8 +98,8 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     bool host_is_oversubscribed() const {
         return *std::max_element(ranks_per_core_of.begin(), ranks_per_core_of.end()) > 1;
     }
-    /// An operation of this rank is under way further up the stack.
-    bool working() const;
+    /// Of this rank, further up the stack.
+    int operations_under_way() const;
 
     /// As Channel::progress. No elements of `spared` are processed.
     bool progress(const StreamState* spared = nullptr);
@@ -150,6 +150,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
         Index wanted_vote = -1;   ///< before this vote another rank did
         Index closing_vote = -1;  ///< with this vote another rank closes the channel, next of all
         bool told_closing = false;
+        int operations = 0;  ///< under way when it began: those that it was called from
     };
     class Waits;
     class Stays;
