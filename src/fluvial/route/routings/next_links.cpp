@@ -8,7 +8,7 @@
 #include <mutex>
 #include <span>
 
-#include "fluvial/base/error.hpp"
+#include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/hash.hpp"
 
 namespace fluvial::route {
