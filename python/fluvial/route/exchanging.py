@@ -25,6 +25,8 @@ from ..base.arguments import (
 from ..mpi.communicator import Communicator, handle_of
 from .planning import Plan, to_position
 
+STALL_TIMEOUT_S = 300.0
+"""Of an exchange, unless something else is given."""
 _WINDOW_MAX = 2**30
 
 
@@ -232,7 +234,7 @@ def to_transfer(
     paths: int | None = None,
     window: int | None = None,
     costs: str = "mpi",
-    stall_timeout: float = 300.0,
+    stall_timeout: float = STALL_TIMEOUT_S,
     reroute_after: float | None = None,
     checksum: bool = False,
     strict: bool = False,
@@ -252,7 +254,7 @@ def to_transfer(
 def limit_or_default(stall_timeout: float) -> float:
     """Return how long ranks are waited for to hear what is wrong with `stall_timeout`."""
     known = isinstance(stall_timeout, int | float) and stall_timeout > 0
-    return float(stall_timeout) if known else 300.0
+    return float(stall_timeout) if known else STALL_TIMEOUT_S
 
 
 def _to_limit(value: float, name: str) -> float:

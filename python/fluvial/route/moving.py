@@ -14,7 +14,7 @@ from .._core import InvalidArgument, TimedOut
 from ..base.arguments import to_wait
 from ..base.made_here import MadeHere
 from ..mpi.communicator import Communicator, check_communicator
-from .exchanging import Exchanged, ExchangeOptions, exchange_by, prepared
+from .exchanging import STALL_TIMEOUT_S, Exchanged, ExchangeOptions, exchange_by, prepared
 from .planning import Plan
 
 
@@ -80,7 +80,7 @@ class Moving:
             self._exchanged = exchange_by(
                 self._comm,
                 lambda: prepared(*self._arguments, **self._options),
-                self._options.get("stall_timeout", 300.0),
+                self._options.get("stall_timeout", STALL_TIMEOUT_S),
             )
         except BaseException as error:
             self._error = error

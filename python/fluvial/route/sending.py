@@ -12,7 +12,7 @@ from .._core import InvalidArgument
 from ..base.arguments import wrong_type
 from ..base.messages import shown
 from ..mpi.communicator import Communicator
-from .exchanging import Exchanged, ExchangeOptions, exchange_by, prepared
+from .exchanging import STALL_TIMEOUT_S, Exchanged, ExchangeOptions, exchange_by, prepared
 from .planning import Plan
 
 
@@ -63,7 +63,7 @@ def send(
     return exchange_by(
         comm,
         lambda: prepared(_one(comm, plan, "send"), {0: data}, **options),
-        options.get("stall_timeout", 300.0),
+        options.get("stall_timeout", STALL_TIMEOUT_S),
     )
 
 
@@ -97,7 +97,7 @@ def recv(
             raise wrong_type("dtype", dtype, "a dtype of numbers")
         return prepared(_one(comm, plan, "recv"), None, **options)
 
-    arrived = exchange_by(comm, prepare, options.get("stall_timeout", 300.0))[0]
+    arrived = exchange_by(comm, prepare, options.get("stall_timeout", STALL_TIMEOUT_S))[0]
     kind = np.dtype(dtype)
     if arrived.size % kind.itemsize:
         raise InvalidArgument(
@@ -112,7 +112,7 @@ def forward(comm: Communicator | None, plan: Plan, **options: Unpack[ExchangeOpt
     exchange_by(
         comm,
         lambda: prepared(_one(comm, plan, "forward"), None, **options),
-        options.get("stall_timeout", 300.0),
+        options.get("stall_timeout", STALL_TIMEOUT_S),
     )
 
 

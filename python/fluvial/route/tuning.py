@@ -20,7 +20,14 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import check_options, to_mapping, wrong_type
 from ..mpi.communicator import Communicator, handle_of
-from .exchanging import Exchanged, MovingOptions, exchange, limit_or_default, to_bytes
+from .exchanging import (
+    STALL_TIMEOUT_S,
+    Exchanged,
+    MovingOptions,
+    exchange,
+    limit_or_default,
+    to_bytes,
+)
 from .planning import Plan
 
 _DIRECT_BYTES = 8192
@@ -187,7 +194,7 @@ class Tuner:
             largest = max((array.size for array in given.values()), default=0)
             return [largest, 0 if self._last is None else self._last[2]]
 
-        limit = limit_or_default(options.get("stall_timeout", 300.0))
+        limit = limit_or_default(options.get("stall_timeout", STALL_TIMEOUT_S))
         size, nanoseconds = _core.largest_of_each(handle_of(comm), limit, 2, prepare)
         self._learn(nanoseconds)
         if size <= _DIRECT_BYTES or not self._paths_max():

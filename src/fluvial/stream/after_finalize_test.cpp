@@ -1,38 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is called after MPI_Finalize is an error, and does not end the process. A program of its
 // own, because MPI ends once.
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/after_finalize_fixture.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
 #include "fluvial/stream/threshold_collective.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stream;
+using mpi::refused;
 
 namespace {
-
-int failures = 0;
-
-template <class Call>
-void refused(const char* name, Call call) {
-    try {
-        call();
-    } catch (const InvalidArgument& error) {
-        if (std::string(error.what()).find("MPI is not running") != std::string::npos) {
-            return;
-        }
-        std::fprintf(stderr, "%s: %s\n", name, error.what());
-        ++failures;
-        return;
-    }
-    std::fprintf(stderr, "%s: no error\n", name);
-    ++failures;
-}
 
 /// What is begun before `finalize`, and called afterwards.
 void check(Channel& channel, const std::function<void()>& finalize) {
@@ -101,5 +83,5 @@ int main(int argc, char** argv) {
                   make_elements<std::int64_t>([&](std::int64_t n) { sum += n; }));
     stream.put(std::int64_t{7});
     alone.close();
-    return failures == 0 && sum == 7 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return mpi::not_refused == 0 && sum == 7 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
