@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/receive_ring.hpp"
 
-#include <algorithm>
-#include <new>
 #include <utility>
 
 #include "fluvial/base/assert.hpp"
@@ -12,8 +10,6 @@
 namespace fluvial::mpi {
 
 namespace {
-
-constexpr std::align_val_t cache_line{64};
 
 /// After MPI_Cancel a receive that nothing has matched completes at once.
 bool cancelled(MPI_Request& request) {
@@ -35,10 +31,6 @@ bool cancelled(MPI_Request& request) {
 
 }  // namespace
 
-void ReceiveRing::Release::operator()(std::byte* memory) const {
-    ::operator delete(memory, cache_line);
-}
-
 ReceiveRing::ReceiveRing(const Comm& comm, int tag, std::size_t slots, std::size_t slot_bytes)
     : comm_(comm.handle()),
       tag_(tag),
@@ -47,8 +39,7 @@ ReceiveRing::ReceiveRing(const Comm& comm, int tag, std::size_t slots, std::size
       slots_(slots, MPI_REQUEST_NULL),
       statuses_(slots) {
     comm.check_message(comm.rank(), tag);
-    memory_.reset(static_cast<std::byte*>(
-        ::operator new(std::max<std::size_t>(1, slots * stride_), cache_line)));
+    memory_ = allocate_pages(slots * stride_);
     for (std::size_t i = 0; i < slots; ++i) {
         post(i);
     }

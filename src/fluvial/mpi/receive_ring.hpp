@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include <mpi.h>
 
+#include "fluvial/base/page.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/datatype.hpp"
 #include "fluvial/mpi/pending.hpp"
@@ -51,17 +51,13 @@ class ReceiveRing {
     std::size_t memory() const { return slots_.size() * stride_; }
 
   private:
-    struct Release {
-        void operator()(std::byte* memory) const;
-    };
-
     void post(std::uint64_t number);
 
     MPI_Comm comm_;
     int tag_;
     Payload slot_;
     std::size_t stride_;
-    std::unique_ptr<std::byte, Release> memory_;
+    PageMemory memory_;
     std::vector<MPI_Request> slots_;  ///< message number n is in slot n modulo their number
     std::vector<MPI_Status> statuses_;
     std::uint64_t received_ = 0;

@@ -4,11 +4,12 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "fluvial/base/page.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
 
 using namespace fluvial;
@@ -45,11 +46,20 @@ class Sum : public Operation {
     std::int64_t sum_ = 0;
 };
 
-std::size_t address_space_bytes() {
-    std::ifstream file("/proc/self/statm");
-    std::size_t pages = 0;
-    file >> pages;
-    return pages * page_bytes();
+/// Of the mappings that can be written. What malloc reserves for a new thread, 128 MiB, cannot.
+std::size_t writable_bytes() {
+    std::ifstream file("/proc/self/maps");
+    std::size_t bytes = 0;
+    for (std::string line; std::getline(file, line);) {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+        char dash = 0;
+        std::string permissions;
+        std::istringstream words(line);
+        words >> std::hex >> begin >> dash >> end >> permissions;
+        bytes += permissions.find('w') == std::string::npos ? 0 : end - begin;
+    }
+    return bytes;
 }
 
 /// Every producer sends the numbers 1 to `count`, and the stream ends.
@@ -80,10 +90,10 @@ TEST_CASE("streams one after the other need the memory of two") {
                 Stream stream(channel, options, std::make_unique<Sum>());
                 run(channel, stream, 1000);
                 if (i == 5) {
-                    first = address_space_bytes();
+                    first = writable_bytes();
                 }
             }
-            const std::size_t last = address_space_bytes();
+            const std::size_t last = writable_bytes();
             CHECK(last < first + 10 * buffer_bytes);
             channel.close();
         }
