@@ -135,6 +135,29 @@ TEST_CASE("several operators, each with its inputs, in one pass over blocks") {
     CHECK(value_of(results, "sq") == 0);
 }
 
+TEST_CASE("the example at the head of reduction.hpp") {
+    const std::vector<double> u{1, 2, 6}, v{5, 9, 7};
+    const ArrayView views[] = {{u.data(), DType::Float64, {3}}, {v.data(), DType::Float64, {3}}};
+    const Domain domain = make_domain(whole({3}), {}, {DType::Float64, DType::Float64});
+    const std::vector<Piece> pieces = {{views, whole({3})}};
+    const std::vector<Reduction::Entry> entries = {{"mean", make_operator("mean"), {0}},
+                                                   {"fastest", make_operator("max"), {1}}};
+    const auto bytes_of_another_rank = [&] {
+        Reduction other(entries, domain);
+        other.absorb(pieces[0]);
+        return other.encode();
+    }();
+
+    Reduction reduction(entries, domain);
+    for (const Piece& piece : pieces) {
+        reduction.absorb(piece);
+    }
+    reduction.merge_encoded(bytes_of_another_rank);
+    const Array mean = reduction.finish().at("mean").at("value");
+    CHECK(*mean.as<double>() == 3);
+    CHECK(value_of(reduction.finish(), "fastest") == 9);
+}
+
 TEST_CASE("kept axes of long rows: stripes give the same as a plain loop") {
     constexpr Index rows = 7, columns = 10000;
     const auto x = ramp(rows * columns);

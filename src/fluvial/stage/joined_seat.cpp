@@ -291,11 +291,14 @@ bool JoinedSeat::disk_was_full() const {
 }
 
 std::string JoinedSeat::host_of(int rank) const {
+    std::size_t ranks = 0;
     for (const Part& part : parts_) {
         if (std::find(part.ranks.begin(), part.ranks.end(), rank) != part.ranks.end()) {
             return part.seat->host();
         }
+        ranks += part.ranks.size();
     }
+    check_writer_rank(rank, static_cast<int>(ranks));
     return host();
 }
 

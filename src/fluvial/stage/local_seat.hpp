@@ -47,6 +47,10 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     StreamStatus status() override;
     bool disk_was_full() const override { return header().counters.full_disks.load() != 0; }
     std::string host() const override { return header().host; }
+    std::string host_of(int rank) const override {
+        check_writer_rank(rank, static_cast<int>(header().job_ranks));
+        return host();
+    }
     std::string transport() const override { return "shared memory"; }
     void wake() override { header().step_bell.ring(); }
     void leave() override;

@@ -52,12 +52,9 @@ std::shared_ptr<const void> ReadStep::hold(std::uint64_t bytes) const {
 StagedDataset ReadStep::dataset(const std::string& name) const {
     const auto found = source_->description.datasets.find(name);
     if (found == source_->description.datasets.end()) {
-        std::string allowed;
-        for (const auto& other : names()) {
-            allowed += (allowed.empty() ? "" : ", ") + other;
-        }
-        throw UnknownName(Problem{text("step ", index(), " has no such dataset"), "'" + name + "'",
-                                  allowed, did_you_mean(name, names())});
+        throw UnknownName(Problem{text("step ", index(), " has no such dataset"),
+                                  text("'", shortened(name), "'"), listed(names()),
+                                  did_you_mean(name, names())});
     }
     return {found->second, source_};
 }
@@ -252,6 +249,14 @@ StreamStatus Reader::status() const {
         throw InvalidArgument("the stream is closed; look at it while it is open");
     }
     return state_->seat->status();
+}
+
+void check_writer_rank(int rank, int ranks) {
+    if (rank < 0 || rank >= ranks) {
+        throw OutOfBounds(Problem{"the writer has no such rank", text(rank),
+                                  rank < 0 ? text("a number from 0 on") : text("0 to ", ranks - 1),
+                                  ""});
+    }
 }
 
 std::string Reader::host_of(int rank) const {

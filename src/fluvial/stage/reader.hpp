@@ -170,8 +170,10 @@ class Reader {
     /// The status of the whole stream: its queue and all its readers. Throws InvalidArgument once
     /// closed.
     StreamStatus status() const;
-    std::string host() const;             ///< of the writer's first rank
-    std::string host_of(int rank) const;  ///< of that rank of the writer
+    std::string host() const;  ///< of the writer's first rank
+    /// Of that rank of the writer. Throws OutOfBounds, but takes any number from 0 on where the
+    /// writer's only host is another one.
+    std::string host_of(int rank) const;
 
     struct State;  ///< reader_state.hpp
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,8 @@ struct OpenedStep {
     std::shared_ptr<StepAccess> access;
 };
 
+void check_writer_rank(int rank, int ranks);
+
 struct SeatStats {
     std::uint64_t steps_taken;
     std::uint64_t steps_discarded;
@@ -104,8 +107,12 @@ class Seat {
     virtual StreamStatus status() = 0;
     virtual bool disk_was_full() const = 0;
     virtual std::string host() const = 0;  ///< of the writer's first rank
-    /// Of one rank of the writer.
-    virtual std::string host_of(int) const { return host(); }
+    /// Of one rank of the writer. Throws OutOfBounds; for a writer on another host only for numbers
+    /// below 0, because what came from there does not say how many ranks it has.
+    virtual std::string host_of(int rank) const {
+        check_writer_rank(rank, std::numeric_limits<int>::max());
+        return host();
+    }
     /// How data comes from there: "shared memory", "tcp".
     virtual std::string transport() const = 0;
     /// What came over a network so far, by interface of this host.
