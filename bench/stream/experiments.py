@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from bench.scan.compiled import OPEN_MPI, Program
 from bench.scan.once import RunError, run_lines
 from bench.stream.cases import (
     APART,
-    BARE_EXCHANGE,
+    BARE_EXCHANGES,
     DEALT,
     DEFAULT_WAY,
     FLOPS,
@@ -31,6 +31,7 @@ from bench.stream.cases import (
     STREAM,
     WAYS,
     Case,
+    turns_of,
 )
 from bench.stream.figures import Figures
 
@@ -141,7 +142,8 @@ class Laboratory:
         for doubles in self.scope.doubles:
             case = self._case(SIZES, doubles=doubles)
             self.say(f"{self.mpi}: elements of {case.bytes} bytes")
-            self.run(case, [*PEERS, *BARE_EXCHANGE.values(), *WAYS, *MESSAGE_WAYS])
+            bare = chain.from_iterable(BARE_EXCHANGES.values())
+            self.run(case, turns_of([*PEERS, *bare, *WAYS, *MESSAGE_WAYS]))
 
     def kernels(self) -> None:
         """Compare copy, scale, add and triad."""

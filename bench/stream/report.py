@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bench.record import Metric, Record, Sample, compare
 from bench.stream.cases import (
-    BARE_EXCHANGE,
+    BARE_EXCHANGES,
     BETWEEN,
     DEFAULT_WAY,
     FLOPS,
@@ -70,7 +70,7 @@ def _sizes(figures: Figures, case: Case) -> Iterable[Record]:
         for way in ways:
             yield from _beside(figures, case, f"{path}, {way.split('/')[0]}", way, SEED)
         best = figures.best(case, ways)
-        for peer in (*PEERS, BARE_EXCHANGE[path]) if best is not None else ():
+        for peer in (*PEERS, *BARE_EXCHANGES[path]) if best is not None else ():
             named = _beside(figures, case, f"{path}, {BEST}", best or "", peer)
             yield from (record for record in named if record.metric == RATE.name)
     for peer, name in NAMES.items():

@@ -13,7 +13,7 @@ from rich.table import Table
 from bench.record import Sample
 from bench.stream.cases import (
     APART,
-    BARE_EXCHANGE,
+    BARE_EXCHANGES,
     BETWEEN,
     DEFAULT_WAY,
     EFFICIENCY,
@@ -39,6 +39,7 @@ from bench.stream.cases import (
     SIZES,
     STREAM,
     WINDOW,
+    WINDOW_WORKED,
     Case,
     state_of,
 )
@@ -176,15 +177,15 @@ def _sizes(figures: Figures, mpi: str, path: str) -> Table:
 
         return cell
 
-    bare = BARE_EXCHANGE[path]
+    bare = BARE_EXCHANGES[path]
+    beside = (SEED, SEND, WINDOW, WINDOW_WORKED, *bare)
     columns: dict[str, Cell] = {
         "element": lambda case: size_label(case.bytes),
         "one way, ns": lambda case: _distance(figures, case),
         **{name: _median(figures, peer) for peer, name in PEERS.items()},
-        NAMES[bare]: _median(figures, bare),
+        **{NAMES[peer]: _median(figures, peer) for peer in bare},
         "Fluvial, best": best,
-        **{f"× {PEERS[peer]}": ratio(peer) for peer in (SEED, SEND, WINDOW)},
-        f"× {NAMES[bare]}": ratio(bare),
+        **{f"× {NAMES[peer]}": ratio(peer) for peer in beside},
     }
     title = f"Element size, {path}, {mpi}: median GB/s; paired ratios (Figure 6)"
     return _table(title, figures.cases(SIZES, mpi=mpi), columns)

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from xml.etree import ElementTree
 
 import pytest
@@ -35,7 +36,8 @@ def compete(contest, ranks, **words):
 
 @pytest.mark.parametrize("doubles", [1, 3, 512, 50_000])
 def test_every_contestant_delivers_every_element_once(contest, doubles):
-    who = [*PEERS, *WAYS, *MESSAGE_WAYS, cases.LIMIT, *cases.BARE_EXCHANGE.values()]
+    bare = chain.from_iterable(cases.BARE_EXCHANGES.values())
+    who = cases.turns_of([*PEERS, *WAYS, *MESSAGE_WAYS, *bare])
     lines = compete(contest, 2, contestants=",".join(who), doubles=doubles, elements=100)
     assert [line["contestant"] for line in lines] == who
     assert all(line["elements"] == 100 and line["seconds"] > 0 for line in lines)
@@ -215,17 +217,25 @@ def test_expectations_are_judged_in_both_states(figures):
 
 
 @pytest.mark.parametrize(("rate", "holds"), [(0.96, True), (0.9, False)])
-def test_messages_are_held_against_the_bare_exchange(rate, holds):
+@pytest.mark.parametrize(
+    ("path", "way", "bare"),
+    [
+        (cases.SAME_NODE, DEFAULT_WAY, cases.BARE_RING),
+        (cases.BETWEEN, MESSAGES, cases.BARE_MESSAGES),
+    ],
+)
+def test_streams_are_held_against_the_best_bare_exchange(path, way, bare, rate, holds):
     found = Figures()
     case = replace(CASE, doubles=2**13)
-    found.turns[case][MESSAGES].append(turn(0, 2 * rate))
-    found.turns[case][cases.BARE_MESSAGES].append(turn(0, 2.0))
+    found.turns[case][way].append(turn(0, 2 * rate))
+    for variant, reached in zip(cases.turns_of([bare]), (1.0, 2.0, 1.5), strict=True):
+        found.turns[case][variant].append(turn(0, reached))
     ((held, sentence),) = tables.judge(found)
     assert held == holds
-    assert "× bare messages, worked on (expected: 0.95×" in sentence
-    (record,) = (r for r in report.records(found) if r.peer == cases.BARE_MESSAGES_NAME)
-    assert (record.case, record.ratio) == ("between nodes, best way", pytest.approx(rate))
-    (alone,) = (r for r in report.records(found) if r.case == cases.BARE_MESSAGES_NAME)
+    assert f"× {cases.NAMES[bare]} (expected: 0.95×" in sentence
+    (record,) = (r for r in report.records(found) if r.peer == cases.NAMES[bare])
+    assert (record.case, record.ratio) == (f"{path}, best way", pytest.approx(rate))
+    (alone,) = (r for r in report.records(found) if r.case == cases.NAMES[bare])
     assert alone.median == pytest.approx(2.0 * case.doubles)
 
 
