@@ -108,7 +108,7 @@ class Case:
             SCALING: {"pairs": self.consumers},
             SIMULATED: {"pairs": self.consumers, "machine": self.machine},
         }
-        if self.experiment != SIZES:
+        if self.experiment not in (SIZES, ANEW):
             named["element"] = named.pop("bytes")
         return named | axes.get(self.experiment, {})
 
@@ -119,6 +119,7 @@ class Case:
             "kernel": self.kernel,
             "consumers": self.consumers,
             "flops": self.flops,
+            "changes": int(self.experiment == ANEW),
             "apart": int(self.placement == APART),
             **({"calls_mpi": int(self.away == INSIDE)} if self.away else {}),
         }
@@ -130,6 +131,9 @@ INSIDE, OUTSIDE = "in MPI", "computing"
 # with equal: with one producer, too, the consumer has a core of its own.
 APART, DEALT = "consumer on a core of its own", "ranks dealt to the cores"
 SIZES, STREAM, PRODUCERS, FLOPS = "element size", "kernels", "producers", "FLOPs"
+# Elements that the producer writes before it gives each.  Others never change, so that a consumer
+# whose MPI reads them in the producer's memory finds them in its own caches.
+ANEW = "elements made anew"
 MEMORY, SCALING, SIMULATED = "memory", "scaling", "scaling, simulated"
 
 
@@ -159,6 +163,11 @@ EXPECTED = (
     Expectation(BETWEEN, SEED, 9.0, 64, 64),
     Expectation(BETWEEN, SEED, 2.5, 512, 512),
     Expectation(BETWEEN, SEED, 0.95, 4096),
+    Expectation(BETWEEN, BARE_MESSAGES, 0.95, 2**16, 2**20),
+)
+EXPECTED_ANEW = (
+    Expectation(SAME_NODE, WINDOW, 1.3, 2**16, 2**20),
+    Expectation(SAME_NODE, BARE_RING, 0.95, 2**16, 2**20),
     Expectation(BETWEEN, BARE_MESSAGES, 0.95, 2**16, 2**20),
 )
 # Elements of 8 bytes a second, in millions, by how they are taken.

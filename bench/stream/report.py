@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bench.record import Metric, Record, Sample, compare
 from bench.stream.cases import (
+    ANEW,
     BARE_EXCHANGES,
     BETWEEN,
     DEFAULT_WAY,
@@ -43,6 +44,8 @@ def records(figures: Figures) -> list[Record]:
     found: list[Record] = []
     for case in figures.cases(SIZES):
         found += _sizes(figures, case)
+    for case in figures.cases(ANEW):
+        found += [replace(made, case=f"{ANEW}, {made.case}") for made in _sizes(figures, case)]
     for experiment in (STREAM, PRODUCERS, FLOPS, SCALING):
         for case in figures.cases(experiment):
             found += _beside(figures, case, experiment, DEFAULT_WAY, SEED)

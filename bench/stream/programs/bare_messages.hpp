@@ -24,12 +24,16 @@ class BareMessages final : public Messages {
         requests_.assign(static_cast<std::size_t>(places_), MPI_REQUEST_NULL);
         doubles_ = static_cast<std::size_t>(source.doubles());
         memory_.resize(sink == nullptr ? 0 : static_cast<std::size_t>(places_) * doubles_);
+        if (sink == nullptr) {
+            outgoing_.prepare(source, static_cast<std::size_t>(places_));
+        }
     }
     void produce(const Source& source, std::int64_t elements) override {
         for (std::int64_t k = 0; k < elements; ++k) {
             MPI_Request& request = request_of(k);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-            MPI_Isend(source.element(k), source.doubles(), MPI_DOUBLE, 0, 1, comm(), &request);
+            MPI_Isend(outgoing_.element(source, k), source.doubles(), MPI_DOUBLE, 0, 1, comm(),
+                      &request);
         }
         MPI_Waitall(static_cast<int>(places_), requests_.data(), MPI_STATUSES_IGNORE);
     }
@@ -64,5 +68,6 @@ class BareMessages final : public Messages {
     std::int64_t places_ = 0;
     std::size_t doubles_ = 0;
     std::vector<double> memory_;
+    Outgoing outgoing_;
     std::vector<MPI_Request> requests_;
 };

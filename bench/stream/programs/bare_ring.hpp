@@ -54,8 +54,9 @@ class BareRing final : public Contestant {
                 idle();
                 released = counters_->released.load(std::memory_order_acquire);
             }
-            std::memcpy(place_of(number), source.element(piece.element) + piece.first,
-                        sizeof(double) * piece.doubles);
+            const double* const element =
+                piece.first == 0 ? source.made(piece.element) : source.element(piece.element);
+            std::memcpy(place_of(number), element + piece.first, sizeof(double) * piece.doubles);
             counters_->written.store(number + 1, std::memory_order_release);
         });
     }

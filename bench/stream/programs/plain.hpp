@@ -36,7 +36,7 @@ class SendRecv final : public Messages {
     void produce(const Source& source, std::int64_t elements) override {
         const int consumer = roles_.my_consumer();
         for (std::int64_t k = 0; k < elements; ++k) {
-            MPI_Send(source.element(k), source.doubles(), MPI_DOUBLE, consumer, 1, comm());
+            MPI_Send(source.made(k), source.doubles(), MPI_DOUBLE, consumer, 1, comm());
         }
         MPI_Send(nullptr, 0, MPI_DOUBLE, consumer, 1, comm());
     }
@@ -57,6 +57,32 @@ class SendRecv final : public Messages {
     }
 };
 
+/// Where elements lie while their messages are on the way: elements that change have memory of
+/// their own each, until as many others have followed as there are places.
+class Outgoing {
+  public:
+    void prepare(const Source& source, std::size_t places) {
+        doubles_ = static_cast<std::size_t>(source.doubles());
+        memory_.clear();
+        for (std::size_t i = 0; source.changes() && i < places; ++i) {
+            memory_.insert(memory_.end(), source.element(0), source.element(0) + doubles_);
+        }
+    }
+    const double* element(const Source& source, std::int64_t k) {
+        if (memory_.empty()) {
+            return source.element(k);
+        }
+        const std::size_t places = memory_.size() / doubles_;
+        double* const place = memory_.data() + static_cast<std::size_t>(k) % places * doubles_;
+        make_anew(place, doubles_);
+        return place;
+    }
+
+  private:
+    std::size_t doubles_ = 1;
+    std::vector<double> memory_;
+};
+
 /// The usual one-way bandwidth test: 64 messages in flight, all into one buffer, none processed. If
 /// it works on elements, each has memory of its own, and the consumer takes it as soon as it is
 /// there.
@@ -69,13 +95,17 @@ class Windowed final : public Messages {
         stride_ = works_ ? element_.size() : 0;
         const auto places = static_cast<std::size_t>(works_ ? in_window(0, elements) : 1);
         memory_.resize(sink == nullptr ? 0 : places * element_.size());
+        if (sink == nullptr) {
+            outgoing_.prepare(source, static_cast<std::size_t>(in_window(0, elements)));
+        }
     }
     void produce(const Source& source, std::int64_t elements) override {
         int ready = 0;
         for (std::int64_t k = 0; k < elements; k += window) {
             const int count = in_window(k, elements);
             for (int i = 0; i < count; ++i) {
-                MPI_Isend(source.element(works_ ? k + i : 0), source.doubles(), MPI_DOUBLE, 0, 1,
+                const std::int64_t sent = works_ || source.changes() ? k + i : 0;
+                MPI_Isend(outgoing_.element(source, sent), source.doubles(), MPI_DOUBLE, 0, 1,
                           comm(), &requests_[i]);
             }
             MPI_Waitall(count, requests_, MPI_STATUSES_IGNORE);
@@ -109,6 +139,7 @@ class Windowed final : public Messages {
     bool works_;
     std::size_t stride_ = 0;  ///< doubles from place to place
     std::vector<double> memory_;
+    Outgoing outgoing_;
     MPI_Request requests_[window];
 };
 
