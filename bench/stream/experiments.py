@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from bench.scan.compiled import OPEN_MPI, Program
 from bench.scan.once import RunError, run_lines
 from bench.stream.cases import (
+    ANEW,
     APART,
-    BARE_EXCHANGE,
+    BARE_EXCHANGES,
+    BARE_MESSAGES,
+    BARE_RING,
     DEALT,
     DEFAULT_WAY,
     FLOPS,
@@ -27,16 +30,21 @@ from bench.stream.cases import (
     PRODUCERS,
     SCALING,
     SEED,
+    SEND,
     SIZES,
     STREAM,
     WAYS,
+    WINDOW,
+    WINDOW_WORKED,
     Case,
+    turns_of,
 )
 from bench.stream.figures import Figures
 
 _LIMIT_S = 300.0
 _AWAY_S = 2.0
 _DEALT_DOUBLES = (512,)
+_ANEW_DOUBLES = (2**13, 2**17)
 _MEMORY_BYTES = 2**28
 _MEMORY_ELEMENTS = 2**16  # Open MPI takes minutes to work off more that came unexpected
 # A rank that waits gives its core away; only where there are more ranks than cores.
@@ -141,7 +149,16 @@ class Laboratory:
         for doubles in self.scope.doubles:
             case = self._case(SIZES, doubles=doubles)
             self.say(f"{self.mpi}: elements of {case.bytes} bytes")
-            self.run(case, [*PEERS, *BARE_EXCHANGE.values(), *WAYS, *MESSAGE_WAYS])
+            bare = chain.from_iterable(BARE_EXCHANGES.values())
+            self.run(case, turns_of([*PEERS, *bare, *WAYS, *MESSAGE_WAYS]))
+
+    def anew(self) -> None:
+        """Large elements that the producer makes anew, on both paths."""
+        who = turns_of([SEED, SEND, WINDOW, WINDOW_WORKED, BARE_RING, BARE_MESSAGES])
+        for doubles in _ANEW_DOUBLES:
+            case = self._case(ANEW, doubles=doubles)
+            self.say(f"{self.mpi}: elements of {case.bytes} bytes, made anew")
+            self.run(case, [*who, *WAYS, *MESSAGE_WAYS])
 
     def kernels(self) -> None:
         """Compare copy, scale, add and triad."""

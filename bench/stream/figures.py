@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.record import Sample
-from bench.stream.cases import Case, state_of
+from bench.stream.cases import Case, state_of, turns_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Figures:
         """Return the GB/s of a contestant; `state` leaves turns with the cores in this state."""
         turns = [
             turn
-            for turn in self.turns[case].get(who, ())
+            for turn in self._turns(case, who)
             if not state or state_of(turn.one_way_ns) == state
         ]
         if not turns:
@@ -61,7 +61,7 @@ class Figures:
 
     def elements(self, case: Case, who: str) -> Sample | None:
         """Return the elements a second of a contestant."""
-        turns = self.turns[case].get(who)
+        turns = self._turns(case, who)
         return None if not turns else Sample.of(turn.elements / turn.seconds for turn in turns)
 
     def best(self, case: Case, ways: Sequence[str]) -> str | None:
@@ -75,8 +75,8 @@ class Figures:
         `state` leaves those repetitions in which both found the cores in this state.
         """
         ratios = []
-        theirs = {turn.repetition: turn for turn in self.turns[case].get(peer, ())}
-        for turn in self.turns[case].get(ours, ()):
+        theirs = {turn.repetition: turn for turn in self._turns(case, peer)}
+        for turn in self._turns(case, ours):
             other = theirs.get(turn.repetition)
             if other is None:
                 continue
@@ -94,3 +94,9 @@ class Figures:
         """Return by how many bytes the consumer that grew most has grown."""
         turns = self.turns[case].get(who)
         return None if not turns else Sample.of(turn.grown_bytes for turn in turns)
+
+    def _turns(self, case: Case, who: str) -> Sequence[Turn]:
+        """Return the turns of a contestant; of one in several variants, those of the fastest."""
+        variants = turns_of([who])
+        fastest = who if variants == [who] else self.best(case, variants)
+        return self.turns[case].get(fastest or who, ())

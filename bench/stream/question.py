@@ -33,7 +33,7 @@ from bench.table import wide_console
 
 _PROGRAM = Path(__file__).with_name("programs") / "contest.cpp"
 _MPIS = {compiled.MPICH: "MPICH", compiled.OPEN_MPI: "Open MPI"}
-_PARTS = ("sizes", "kernels", "producers", "flops", "scaling", "memory", "simulated")
+_PARTS = ("sizes", "anew", "kernels", "producers", "flops", "scaling", "memory", "simulated")
 _LIMIT_BYTES = 2**24
 
 

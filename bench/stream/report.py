@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from bench.record import Metric, Record, Sample, compare
 from bench.stream.cases import (
-    BARE_EXCHANGE,
+    ANEW,
+    BARE_EXCHANGES,
     BETWEEN,
     DEFAULT_WAY,
     FLOPS,
@@ -43,6 +44,8 @@ def records(figures: Figures) -> list[Record]:
     found: list[Record] = []
     for case in figures.cases(SIZES):
         found += _sizes(figures, case)
+    for case in figures.cases(ANEW):
+        found += [replace(made, case=f"{ANEW}, {made.case}") for made in _sizes(figures, case)]
     for experiment in (STREAM, PRODUCERS, FLOPS, SCALING):
         for case in figures.cases(experiment):
             found += _beside(figures, case, experiment, DEFAULT_WAY, SEED)
@@ -70,7 +73,7 @@ def _sizes(figures: Figures, case: Case) -> Iterable[Record]:
         for way in ways:
             yield from _beside(figures, case, f"{path}, {way.split('/')[0]}", way, SEED)
         best = figures.best(case, ways)
-        for peer in (*PEERS, BARE_EXCHANGE[path]) if best is not None else ():
+        for peer in (*PEERS, *BARE_EXCHANGES[path]) if best is not None else ():
             named = _beside(figures, case, f"{path}, {BEST}", best or "", peer)
             yield from (record for record in named if record.metric == RATE.name)
     for peer, name in NAMES.items():

@@ -12,12 +12,14 @@ from rich.table import Table
 
 from bench.record import Sample
 from bench.stream.cases import (
+    ANEW,
     APART,
-    BARE_EXCHANGE,
+    BARE_EXCHANGES,
     BETWEEN,
     DEFAULT_WAY,
     EFFICIENCY,
     EXPECTED,
+    EXPECTED_ANEW,
     EXPECTED_MILLIONS,
     FAR,
     FLOPS,
@@ -39,6 +41,7 @@ from bench.stream.cases import (
     SIZES,
     STREAM,
     WINDOW,
+    WINDOW_WORKED,
     Case,
     state_of,
 )
@@ -54,10 +57,12 @@ Cell = Callable[[Case], str]
 def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     """Print the machine, a table for each experiment and MPI, and the verdicts."""
     console.print(machine_line(header))
-    for mpi in dict.fromkeys(case.mpi for case in figures.cases(SIZES)):
-        for path in PATHS:
-            console.print(_sizes(figures, mpi, path))
-            console.print(_ways(figures, mpi, path))
+    for experiment in (SIZES, ANEW):
+        for mpi in dict.fromkeys(case.mpi for case in figures.cases(experiment)):
+            cases = figures.cases(experiment, mpi=mpi)
+            for path in PATHS:
+                console.print(_sizes(figures, cases, mpi, path))
+                console.print(_ways(figures, cases, mpi, path))
     for experiment, axis, columns in _EXPERIMENTS:
         for mpi in dict.fromkeys(case.mpi for case in figures.cases(experiment)):
             cases = figures.cases(experiment, mpi=mpi)
@@ -69,8 +74,9 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
 
 def judge(figures: Figures) -> Iterable[tuple[bool, str]]:
     """Say for each expectation, MPI and state of the cores whether it holds, and the ratio."""
-    for case in figures.cases(SIZES):
-        for expected in EXPECTED:
+    for case in (*figures.cases(SIZES), *figures.cases(ANEW)):
+        anew = case.experiment == ANEW
+        for expected in EXPECTED_ANEW if anew else EXPECTED:
             if not expected.low <= case.bytes <= expected.high:
                 continue
             way = figures.best(case, PATHS[expected.path])
@@ -82,7 +88,8 @@ def judge(figures: Figures) -> Iterable[tuple[bool, str]]:
             for state, ratio in ratios.items():
                 yield (
                     ratio >= expected.ratio,
-                    f"{case.mpi}, {expected.path}, {size_label(case.bytes)}, cores {state}: "
+                    f"{case.mpi}, {expected.path}, {size_label(case.bytes)}"
+                    f"{f', {ANEW}' if anew else ''}, cores {state}: "
                     f"{number(ratio)}× {NAMES[expected.peer]} (expected: {expected.ratio:g}×; "
                     f"{way})",
                 )
@@ -163,7 +170,7 @@ def _judge_simulated(figures: Figures) -> Iterable[tuple[bool, str]]:
             )
 
 
-def _sizes(figures: Figures, mpi: str, path: str) -> Table:
+def _sizes(figures: Figures, cases: Sequence[Case], mpi: str, path: str) -> Table:
     def best(case: Case) -> str:
         way = figures.best(case, PATHS[path])
         return "—" if way is None else f"{_median(figures, way)(case)} {_bare(way)}"
@@ -176,21 +183,23 @@ def _sizes(figures: Figures, mpi: str, path: str) -> Table:
 
         return cell
 
-    bare = BARE_EXCHANGE[path]
+    def present(peers: Iterable[str]) -> list[str]:
+        return [peer for peer in peers if any(figures.rate(case, peer) for case in cases)]
+
+    bare = BARE_EXCHANGES[path]
+    beside = present((SEED, SEND, WINDOW, WINDOW_WORKED, *bare))
     columns: dict[str, Cell] = {
         "element": lambda case: size_label(case.bytes),
         "one way, ns": lambda case: _distance(figures, case),
-        **{name: _median(figures, peer) for peer, name in PEERS.items()},
-        NAMES[bare]: _median(figures, bare),
+        **{NAMES[peer]: _median(figures, peer) for peer in present((*PEERS, *bare))},
         "Fluvial, best": best,
-        **{f"× {PEERS[peer]}": ratio(peer) for peer in (SEED, SEND, WINDOW)},
-        f"× {NAMES[bare]}": ratio(bare),
+        **{f"× {NAMES[peer]}": ratio(peer) for peer in beside},
     }
-    title = f"Element size, {path}, {mpi}: median GB/s; paired ratios (Figure 6)"
-    return _table(title, figures.cases(SIZES, mpi=mpi), columns)
+    what = "Element size (Figure 6)" if cases[0].experiment == SIZES else ANEW.capitalize()
+    return _table(f"{what}, {path}, {mpi}: median GB/s; paired ratios", cases, columns)
 
 
-def _ways(figures: Figures, mpi: str, path: str) -> Table:
+def _ways(figures: Figures, cases: Sequence[Case], mpi: str, path: str) -> Table:
     def cell(way: str) -> Cell:
         return lambda case: (
             f"{millions_label(figures.elements(case, way))} M/s, "
@@ -199,8 +208,8 @@ def _ways(figures: Figures, mpi: str, path: str) -> Table:
 
     columns: dict[str, Cell] = {"element": lambda case: size_label(case.bytes)}
     columns |= {_bare(way): cell(way) for way in PATHS[path]}
-    title = f"How elements are given and taken, {path}, {mpi}"
-    return _table(title, figures.cases(SIZES, mpi=mpi), columns)
+    what = ", made anew" if cases[0].experiment == ANEW else ""
+    return _table(f"How elements are given and taken{what}, {path}, {mpi}", cases, columns)
 
 
 def _pair(figures: Figures) -> dict[str, Cell]:

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from xml.etree import ElementTree
 
 import pytest
@@ -35,11 +36,20 @@ def compete(contest, ranks, **words):
 
 @pytest.mark.parametrize("doubles", [1, 3, 512, 50_000])
 def test_every_contestant_delivers_every_element_once(contest, doubles):
-    who = [*PEERS, *WAYS, *MESSAGE_WAYS, cases.LIMIT, *cases.BARE_EXCHANGE.values()]
+    bare = chain.from_iterable(cases.BARE_EXCHANGES.values())
+    who = cases.turns_of([*PEERS, *WAYS, *MESSAGE_WAYS, *bare])
     lines = compete(contest, 2, contestants=",".join(who), doubles=doubles, elements=100)
     assert [line["contestant"] for line in lines] == who
     assert all(line["elements"] == 100 and line["seconds"] > 0 for line in lines)
     assert all(line["one_way_ns"] > 0 for line in lines)
+
+
+@pytest.mark.parametrize("doubles", [2**13, 50_000])
+def test_elements_made_anew_arrive_once(contest, doubles):
+    messages = (cases.WINDOW, cases.WINDOW_WORKED, cases.SEND, cases.BARE_RING, cases.BARE_MESSAGES)
+    who = cases.turns_of([SEED, *messages, *WAYS, *MESSAGE_WAYS])
+    words = {"contestants": ",".join(who), "doubles": doubles, "changes": 1}
+    assert [line["contestant"] for line in compete(contest, 2, elements=100, **words)] == who
 
 
 @pytest.mark.parametrize(("consumers", "producers"), [(1, 3), (2, 3), (2, 2)])
@@ -73,6 +83,7 @@ def test_a_consumer_that_computes_does_not_grow_beyond_the_limit(contest, calls_
     [
         ({"contestants": "pigeons"}, "no contestant 'pigeons'"),
         ({"contestants": "put-whole"}, "no contestant 'put-whole'"),
+        ({"contestants": SEED, "changes": 1}, "elements that change have 64 KiB or more"),
         ({"contestants": SEED, "kernel": "sort"}, "copy, scale, add or triad"),
     ],
 )
@@ -215,18 +226,40 @@ def test_expectations_are_judged_in_both_states(figures):
 
 
 @pytest.mark.parametrize(("rate", "holds"), [(0.96, True), (0.9, False)])
-def test_messages_are_held_against_the_bare_exchange(rate, holds):
+@pytest.mark.parametrize(
+    ("path", "way", "bare"),
+    [
+        (cases.SAME_NODE, DEFAULT_WAY, cases.BARE_RING),
+        (cases.BETWEEN, MESSAGES, cases.BARE_MESSAGES),
+    ],
+)
+def test_streams_are_held_against_the_best_bare_exchange(path, way, bare, rate, holds):
     found = Figures()
     case = replace(CASE, doubles=2**13)
-    found.turns[case][MESSAGES].append(turn(0, 2 * rate))
-    found.turns[case][cases.BARE_MESSAGES].append(turn(0, 2.0))
+    found.turns[case][way].append(turn(0, 2 * rate))
+    for variant, reached in zip(cases.turns_of([bare]), (1.0, 2.0, 1.5), strict=True):
+        found.turns[case][variant].append(turn(0, reached))
     ((held, sentence),) = tables.judge(found)
     assert held == holds
-    assert "× bare messages, worked on (expected: 0.95×" in sentence
-    (record,) = (r for r in report.records(found) if r.peer == cases.BARE_MESSAGES_NAME)
-    assert (record.case, record.ratio) == ("between nodes, best way", pytest.approx(rate))
-    (alone,) = (r for r in report.records(found) if r.case == cases.BARE_MESSAGES_NAME)
+    assert f"× {cases.NAMES[bare]} (expected: 0.95×" in sentence
+    (record,) = (r for r in report.records(found) if r.peer == cases.NAMES[bare])
+    assert (record.case, record.ratio) == (f"{path}, best way", pytest.approx(rate))
+    (alone,) = (r for r in report.records(found) if r.case == cases.NAMES[bare])
     assert alone.median == pytest.approx(2.0 * case.doubles)
+
+
+def test_elements_made_anew_have_expectations_and_records_of_their_own():
+    found = Figures()
+    case = replace(CASE, experiment=cases.ANEW, doubles=2**13)
+    assert case.words()["changes"] == 1
+    assert CASE.words()["changes"] == 0
+    found.turns[case][DEFAULT_WAY].append(turn(0, 3.0))
+    found.turns[case][cases.WINDOW].append(turn(0, 2.0))
+    ((holds, sentence),) = tables.judge(found)
+    assert holds
+    assert "64 KiB, elements made anew" in sentence
+    assert "1.5× one-way MPI, window 64 (expected: 1.3×" in sentence
+    assert {record.case.split(",")[0] for record in report.records(found)} == {cases.ANEW}
 
 
 def test_a_dip_is_judged_also_when_the_cores_were_never_in_the_same_state():

@@ -8,6 +8,7 @@
 ///   kernel=scale flops=N what is done with each element, and further operations on each
 ///   seconds=S            how long a run should take: the number of elements is found by trying
 ///   elements=N           of each producer, instead of seconds
+///   changes=1            the producer makes each element anew before it gives it
 ///   repeats=N cores=0,1  ranks are bound to these cores in turn; anywhere by default
 ///   apart=1              consumers to the first of these cores, producers to the others
 ///   away=S               the consumer computes for S seconds when the first element has come
@@ -46,7 +47,8 @@ class Contest {
         : roles_(roles),
           target_s_(words.real("seconds", 0.03)),
           fixed_(words.number("elements", 0)),
-          source_(static_cast<std::size_t>(words.number("doubles", 1)), roles.producer()) {
+          source_(static_cast<std::size_t>(words.number("doubles", 1)), roles.producer(),
+                  words.number("changes", 0) != 0) {
         plan_.doubles = static_cast<std::size_t>(words.number("doubles", 1));
         plan_.kernel = kernel_of(words.text("kernel", "scale"));
         plan_.flops = static_cast<int>(words.number("flops", 0));

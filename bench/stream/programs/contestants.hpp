@@ -6,11 +6,17 @@
 #include <string>
 
 #include "bare_messages.hpp"
+#include "bare_ring.hpp"
 #include "past_caches.hpp"
 #include "plain.hpp"
 #include "seed_scheme.hpp"
 #include "with_fluvial.hpp"
 #include "words.hpp"
+
+/// The bytes of NAME/KIBIBYTES.
+inline std::size_t kibibytes_behind_slash(const std::string& name) {
+    return std::stoul(name.substr(name.find('/') + 1)) << 10;
+}
 
 inline std::unique_ptr<Contestant> make_contestant(const std::string& name, const Roles& roles,
                                                    const Words& words) {
@@ -21,7 +27,10 @@ inline std::unique_ptr<Contestant> make_contestant(const std::string& name, cons
         return std::make_unique<SendRecv>(roles);
     }
     if (name == "windowed") {
-        return std::make_unique<Windowed>(roles);
+        return std::make_unique<Windowed>(roles, false);
+    }
+    if (name == "windowed-worked") {
+        return std::make_unique<Windowed>(roles, true);
     }
     if (name == "ping-pong") {
         return std::make_unique<PingPong>(roles);
@@ -35,8 +44,12 @@ inline std::unique_ptr<Contestant> make_contestant(const std::string& name, cons
     if (name == "past-caches") {
         return std::make_unique<PastCaches>(roles);
     }
-    if (name == "bare-messages") {
-        return std::make_unique<BareMessages>(roles);
+    // A bare exchange has its memory in KiB behind the slash.
+    if (name.starts_with("bare-messages/")) {
+        return std::make_unique<BareMessages>(roles, kibibytes_behind_slash(name));
+    }
+    if (name.starts_with("bare-ring/")) {
+        return std::make_unique<BareRing>(roles, kibibytes_behind_slash(name));
     }
     // GIVING-TAKING or GIVING-TAKING/messages
     const std::size_t slash = std::min(name.find('/'), name.size());

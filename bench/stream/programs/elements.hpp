@@ -27,22 +27,46 @@ inline Kernel kernel_of(const std::string& name) {
     throw std::invalid_argument("kernel copy, scale, add or triad expected, got '" + name + "'");
 }
 
+/// Writes one number of each cache line again, so that no cache but this core's has them.
+inline void make_anew(double* element, std::size_t doubles) {
+    constexpr std::size_t line_doubles = 8;
+    for (std::size_t i = 0; i < doubles; i += line_doubles) {
+        volatile double* const number = element + i;
+        *number = *number;
+    }
+}
+
 /// The elements of one producer: a few, over and over again, each with numbers of its own.
 class Source {
   public:
-    /// `doubles` in an element. Small elements lie side by side in 64 KiB.
-    Source(std::size_t doubles, int producer)
+    /// `doubles` in an element. Small elements lie side by side in 64 KiB. If they change, the
+    /// producer makes each one anew before it gives it, as programs do whose data are new; those
+    /// have 64 KiB or more.
+    Source(std::size_t doubles, int producer, bool changes = false)
         : doubles_(doubles),
           elements_(std::max<std::size_t>(pool_bytes / (8 * doubles), 1)),
+          changes_(changes),
           numbers_(doubles * elements_) {
+        if (changes && elements_ > 1) {
+            throw std::invalid_argument("elements that change have 64 KiB or more");
+        }
         for (std::size_t i = 0; i < numbers_.size(); ++i) {
             numbers_[i] = static_cast<double>(1 + (7 * i + 13 * producer) % 1021);
         }
     }
-    /// Element `k` of the stream, and how many follow it in memory, itself included.
+    /// Element `k` of the stream.
     const double* element(std::int64_t k) const {
         return numbers_.data() + static_cast<std::size_t>(k) % elements_ * doubles_;
     }
+    /// The same; no message of it is on its way.
+    const double* made(std::int64_t k) const {
+        if (changes_) {
+            make_anew(numbers_.data(), doubles_);
+        }
+        return element(k);
+    }
+    bool changes() const { return changes_; }
+    /// How many elements lie in memory from element `k` on, itself included.
     std::int64_t side_by_side(std::int64_t k) const {
         return static_cast<std::int64_t>(elements_ - static_cast<std::size_t>(k) % elements_);
     }
@@ -64,7 +88,8 @@ class Source {
     static constexpr std::size_t pool_bytes = 64 << 10;
 
     std::size_t doubles_, elements_;
-    std::vector<double> numbers_;
+    bool changes_;
+    mutable std::vector<double> numbers_;
 };
 
 struct SinkPlan {

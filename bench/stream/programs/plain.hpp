@@ -36,7 +36,7 @@ class SendRecv final : public Messages {
     void produce(const Source& source, std::int64_t elements) override {
         const int consumer = roles_.my_consumer();
         for (std::int64_t k = 0; k < elements; ++k) {
-            MPI_Send(source.element(k), source.doubles(), MPI_DOUBLE, consumer, 1, comm());
+            MPI_Send(source.made(k), source.doubles(), MPI_DOUBLE, consumer, 1, comm());
         }
         MPI_Send(nullptr, 0, MPI_DOUBLE, consumer, 1, comm());
     }
@@ -57,41 +57,89 @@ class SendRecv final : public Messages {
     }
 };
 
-/// The usual one-way bandwidth test: 64 messages in flight, all into one buffer, none processed.
+/// Where elements lie while their messages are on the way: elements that change have memory of
+/// their own each, until as many others have followed as there are places.
+class Outgoing {
+  public:
+    void prepare(const Source& source, std::size_t places) {
+        doubles_ = static_cast<std::size_t>(source.doubles());
+        memory_.clear();
+        for (std::size_t i = 0; source.changes() && i < places; ++i) {
+            memory_.insert(memory_.end(), source.element(0), source.element(0) + doubles_);
+        }
+    }
+    const double* element(const Source& source, std::int64_t k) {
+        if (memory_.empty()) {
+            return source.element(k);
+        }
+        const std::size_t places = memory_.size() / doubles_;
+        double* const place = memory_.data() + static_cast<std::size_t>(k) % places * doubles_;
+        make_anew(place, doubles_);
+        return place;
+    }
+
+  private:
+    std::size_t doubles_ = 1;
+    std::vector<double> memory_;
+};
+
+/// The usual one-way bandwidth test: 64 messages in flight, all into one buffer, none processed. If
+/// it works on elements, each has memory of its own, and the consumer takes it as soon as it is
+/// there.
 class Windowed final : public Messages {
   public:
-    using Messages::Messages;
+    Windowed(const Roles& roles, bool works) : Messages(roles), works_(works) {}
 
+    void prepare(const Source& source, Sink* sink, std::int64_t elements) override {
+        Messages::prepare(source, sink, elements);
+        stride_ = works_ ? element_.size() : 0;
+        const auto places = static_cast<std::size_t>(works_ ? in_window(0, elements) : 1);
+        memory_.resize(sink == nullptr ? 0 : places * element_.size());
+        if (sink == nullptr) {
+            outgoing_.prepare(source, static_cast<std::size_t>(in_window(0, elements)));
+        }
+    }
     void produce(const Source& source, std::int64_t elements) override {
         int ready = 0;
         for (std::int64_t k = 0; k < elements; k += window) {
             const int count = in_window(k, elements);
             for (int i = 0; i < count; ++i) {
-                MPI_Isend(source.element(0), source.doubles(), MPI_DOUBLE, 0, 1, comm(),
-                          &requests_[i]);
+                const std::int64_t sent = works_ || source.changes() ? k + i : 0;
+                MPI_Isend(outgoing_.element(source, sent), source.doubles(), MPI_DOUBLE, 0, 1,
+                          comm(), &requests_[i]);
             }
             MPI_Waitall(count, requests_, MPI_STATUSES_IGNORE);
             MPI_Recv(&ready, 1, MPI_INT, 0, 2, comm(), MPI_STATUS_IGNORE);
         }
     }
-    void consume(Sink&, std::int64_t elements) override {
+    void consume(Sink& sink, std::int64_t elements) override {
         const int ready = 1;
         for (std::int64_t k = 0; k < elements; k += window) {
             const int count = in_window(k, elements);
             for (int i = 0; i < count; ++i) {
-                MPI_Irecv(element_.data(), doubles(), MPI_DOUBLE, 1, 1, comm(), &requests_[i]);
+                MPI_Irecv(place_of(i), doubles(), MPI_DOUBLE, 1, 1, comm(), &requests_[i]);
+            }
+            for (int i = 0; works_ && i < count; ++i) {
+                MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+                sink.one(place_of(i));
             }
             MPI_Waitall(count, requests_, MPI_STATUSES_IGNORE);
             MPI_Send(&ready, 1, MPI_INT, 1, 2, comm());
         }
     }
-    bool streams() const override { return false; }
+    bool streams() const override { return works_; }
 
   private:
     static constexpr int window = 64;
     static int in_window(std::int64_t k, std::int64_t elements) {
         return static_cast<int>(std::min<std::int64_t>(window, elements - k));
     }
+    double* place_of(int i) { return memory_.data() + static_cast<std::size_t>(i) * stride_; }
+
+    bool works_;
+    std::size_t stride_ = 0;  ///< doubles from place to place
+    std::vector<double> memory_;
+    Outgoing outgoing_;
     MPI_Request requests_[window];
 };
 

@@ -35,7 +35,7 @@ class SeedScheme final : public Contestant {
         const int consumer = roles_.my_consumer();
         std::uniform_int_distribution<int> any_tag(1, receives);
         for (std::int64_t k = 0; k < elements; ++k) {
-            MPI_Send(source.element(k), source.doubles(), MPI_DOUBLE, consumer, any_tag(random_),
+            MPI_Send(source.made(k), source.doubles(), MPI_DOUBLE, consumer, any_tag(random_),
                      roles_.comm);
         }
         // On another tag the end overtakes elements: it says how many there are.

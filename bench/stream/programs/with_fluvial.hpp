@@ -82,7 +82,7 @@ class WithFluvial final : public Contestant {
             case Giving::Many:
                 for (std::int64_t k = 0; k < elements;) {
                     const std::int64_t now = std::min(source.side_by_side(k), elements - k);
-                    stream_->send(source.element(k), now);
+                    stream_->send(source.made(k), now);
                     k += now;
                 }
                 return;
@@ -96,7 +96,7 @@ class WithFluvial final : public Contestant {
         stream_->commit(0);
         for (std::int64_t k = 0; k < elements;) {
             const std::int64_t now = std::min(source.side_by_side(k), elements - k);
-            const auto* from = reinterpret_cast<const std::byte*>(source.element(k));
+            const auto* from = reinterpret_cast<const std::byte*>(source.made(k));
             for (std::size_t left = static_cast<std::size_t>(now) * bytes_; left > 0;) {
                 const auto units = static_cast<std::int64_t>(left / unit);
                 const std::span<std::byte> room = stream_->reserve_many(units);
@@ -115,7 +115,7 @@ class WithFluvial final : public Contestant {
             }
         } else {
             for (std::int64_t k = 0; k < elements; ++k) {
-                stream_->send(source.element(k));
+                stream_->send(source.made(k));
             }
         }
     }

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -349,6 +350,20 @@ TEST_CASE("a consumer that keeps up leaves most of a large ring untouched") {
         }
     }
     CHECK(farthest < (5 << 20));
+}
+
+TEST_CASE("a batch is a part of the window, so that room comes back while it is worked on") {
+    for (const auto& [writers, batch_bytes] :
+         {std::pair{1, 256 << 10}, {2, 128 << 10}, {25, 65536}}) {
+        LinkPlan plan;
+        plan.buffer_bytes = 8 << 20;
+        plan.writers = writers;
+        Ring ring(plan);
+        while (ring.outlet->try_reserve(8192) != nullptr) {
+            ring.outlet->commit(8192);
+        }
+        CHECK(ring.inlet->ready().bytes.size() == static_cast<std::size_t>(batch_bytes));
+    }
 }
 
 TEST_CASE("a burst may use the whole of a large ring") {

@@ -14,7 +14,7 @@ namespace fluvial::stream {
 namespace {
 
 // Handed to an operation at a time: its memory goes back early, and the next links get their turn.
-constexpr std::size_t batch_bytes = 64 * 1024;
+constexpr std::size_t batch_bytes = 256 * 1024;
 constexpr std::int64_t depth_every_ns = 100'000;
 
 /// The length of the first records of `bytes`: as many as end before `most`, one at least.
