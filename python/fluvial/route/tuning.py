@@ -162,7 +162,7 @@ class Tuner:
 
     def choice(self, size: int) -> Choice:
         """Return how the next message of so many bytes would be moved. Local."""
-        bucket = _bucket(size)
+        bucket = _bucket(to_int(size, "size", 0))
         return self._known.get(bucket) or self._search(bucket).choose()
 
     def exchange(
