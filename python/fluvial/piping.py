@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ._core import Error, InvalidArgument
-from .base.arguments import to_mapping, to_path
+from .base.arguments import to_mapping, to_path, wrong_type
 from .base.messages import shown, without_addresses
 from .distribute.assignment import Strategy, describe
 from .distribute.own_strategy import Own
@@ -128,6 +128,8 @@ def pipe(
             to_mapping(isel, "isel", "a dict of dimensions to positions"),
             to_mapping(sel, "sel", "a dict of dimensions to labels"),
         )
+        if on_step is not None and not callable(on_step):
+            raise wrong_type("on_step", on_step, "a function of a report, or None")
         pacing, choice = Pacing(rate, original_timing, speed), StepChoice(steps)
         options: dict[str, object] = {
             "strategy": describe(strategy, own),

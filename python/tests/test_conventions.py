@@ -26,7 +26,8 @@ def live(tmp_path):
 
 @pytest.fixture
 def file(tmp_path):
-    coords = {"time": np.arange(4.0), "lat": [0.0, 10.0, 20.0]}
+    days = np.array(["2000-01-01", "2000-01-02", "2000-02-01", "2000-02-02"], "datetime64[ns]")
+    coords = {"time": days, "lat": [0.0, 10.0, 20.0]}
     values = np.arange(12.0).reshape(4, 3)
     path = tmp_path / "t.nc"
     xr.Dataset({"temperature": (tuple(coords), values, {"units": "K"})}, coords).to_netcdf(path)
@@ -40,6 +41,11 @@ def message_of(call) -> str:
     return str(caught.value)
 
 
+def stream_by_key(key) -> None:
+    with fl.Channel(None, producer=True, consumer=True) as channel:
+        channel.stream(dtype=[("id", "i8"), ("x", "f8")], key=key)
+
+
 def test_errors_are_pythons_too(tmp_path, live, file):
     with pytest.raises(KeyError, match="has no such dataset: got 'pressure'"):
         live["pressure"]
@@ -49,6 +55,18 @@ def test_errors_are_pythons_too(tmp_path, live, file):
         fl.reduce("mode", [1.0])
     with pytest.raises(IndexError, match="index out of range along axis 0: got 4"):
         live["temperature"][4]
+    with pytest.raises(IndexError, match="index out of range along 'lat': got 3; allowed: -3 to 2"):
+        file["temperature"].isel(lat=3)
+    with pytest.raises(IndexError, match="no such rank of the writer: got -3; allowed: 0 "):
+        live.host_of(-3)
+    with pytest.raises(TypeError, match="rank has a type that cannot be used: got 'a'"):
+        live.series.host_of("a")
+    with pytest.raises(KeyError, match="no such label along 'lat': got 7"):
+        file["temperature"].sel(lat=7)
+    with pytest.raises(KeyError, match="cannot group by 'nothing': got no 1-D coordinate"):
+        file["temperature"].groupby("nothing")
+    with pytest.raises(KeyError, match=r"cannot group by 'time\.mnth': got component 'mnth'"):
+        file["temperature"].groupby("time.mnth")
     with pytest.raises(IndexError, match="axis"):
         fl.reduce("mean", np.zeros((2, 2)), over=2)
     with pytest.raises(TypeError, match=r"offset.*got \(2\.0,\); allowed: an int|got 2\.0"):
@@ -60,6 +78,20 @@ def test_errors_are_pythons_too(tmp_path, live, file):
     assert caught.value.errno == 2
     with pytest.raises(FileNotFoundError, match="no such files"):
         fl.open(str(tmp_path / "*.h5"))
+    for suffix in ("h5", "nc"):
+        with pytest.raises(
+            FileNotFoundError, match="cannot be written: got No such file"
+        ) as caught:
+            fl.open(tmp_path / "nowhere" / f"x.{suffix}", "w")
+        assert caught.value.errno == 2
+    with pytest.raises(TypeError, match=r"producer has a type .* got 'no'; allowed: True or False"):
+        fl.Channel(None, producer="no", consumer=True)
+    with pytest.raises(TypeError, match="consumer has a type that cannot be used: got an array"):
+        fl.Channel(None, producer=True, consumer=np.array([1, 2]))
+    with pytest.raises(TypeError, match=r"not an operator: .*Call the class first"):
+        fl.ops.wrap(fl.ops.Mean, {"value": np.array(1.0)})
+    with pytest.raises(TypeError, match="known has a type that cannot be used: got 'a'"):
+        fl.route.Tuner(fl.route.plan("torus:4x4", [(0, 5)]), known="a")
     with pytest.raises(TimeoutError):
         fl.open("nobody", directory=tmp_path, rendezvous_timeout=0.01)
     with pytest.raises(ValueError, match="allowed"):
@@ -87,6 +119,14 @@ def test_the_message_of_a_key_error_has_no_quotes_around_it(live):
         (lambda live, file: fl.open("s", "w", que_steps=2), "queue_steps"),
         (lambda live, file: fl.open("s", "w", full="blok"), "block"),
         (lambda live, file: fl.open("x", raw={"dtype": "f8", "shpe": 3}), "shape"),
+        (lambda live, file: file["temperature"].groupby("tiem.month"), "time"),
+        (lambda live, file: file["temperature"].groupby("time.mnth"), "month"),
+        (lambda live, file: file["temperature"].sel(lat=7, method="neerest"), "nearest"),
+        (lambda live, file: file["temperature"].weighted("cos(lta)"), "lat"),
+        (lambda live, file: fl.reduce("quantil(0.5)", [1.0]), "quantile"),
+        (lambda live, file: fl.open("x.zarr", "w", compression="zst"), "zstd"),
+        (lambda live, file: fl.open("x.h5", "w", compression="gzp:9"), "gzip"),
+        (lambda live, file: stream_by_key("idd"), "id"),
     ],
 )
 def test_the_name_that_was_meant_is_proposed(live, file, call, meant):
@@ -104,12 +144,25 @@ def test_the_name_that_was_meant_is_proposed(live, file, call, meant):
         (lambda: fl.ops.Histogram(np.arange(1000.0)[::-1].tolist()), "got 1000 edges"),
         (lambda: fl.reduce(range(1000), np.zeros(3)), "not an operator"),
         (lambda: fl.open("s" * 1000, "w"), "name of the stream"),
+        (
+            lambda: fl.route.plan("q" * 1000, [(0, 1)]),
+            "topology cannot be read: got 'qqq.*name",
+        ),
+        (lambda: fl.reduce("quantil(" + "0" * 1000 + ")", [1.0]), "cannot read the operator"),
     ],
 )
 def test_values_in_messages_are_short(call, words):
     message = message_of(call)
     assert len(message) < 400, message
     assert re.search(words, message), message
+
+
+def test_a_path_that_the_system_refuses_is_whole(tmp_path):
+    path = str(tmp_path / "/".join(["some_folder"] * 20) / "x.nc")
+    for mode in ("r", "w"):
+        message = message_of(lambda mode=mode: fl.open(path, mode))
+        assert f"'{path}'" in message
+        assert "\n" not in message
 
 
 def test_one_int_is_an_offset_and_a_shape_of_one_dimension(tmp_path):

@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wrong_calls import pipes, pools, routes, table
+from wrong_calls import accessors, files, operators, pipes, pools, routes, steps, streams, table
 from wrong_calls.values import WRONG, fault_of
 
 import fluvial as fl
@@ -36,9 +36,17 @@ def write_file(path: pathlib.Path) -> None:
     xr.Dataset({"t": (tuple(coords), values)}, coords).to_netcdf(path, engine="scipy")
 
 
+def write_step(step: Any) -> None:
+    """Put a dataset whose axes have names, and one along an axis of times."""
+    step.put("x", np.arange(12.0).reshape(4, 3), attrs={"axisLabels": ["y", "x"]})
+    days = {"units": "days since 2000-01-01", "axisLabels": ["time"]}
+    step.put("time", np.array([0.0, 1.0, 40.0]), attrs=days)
+    step.put("times", np.arange(3.0), attrs={"axisLabels": ["time"]})
+
+
 def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     """Yield all calls, while what they need is open."""
-    yield from table.operators()
+    yield from operators.operators()
     yield from table.distribution()
     yield from routes.routes(folder)
     yield from pools.pools(folder)
@@ -46,19 +54,22 @@ def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     write_file(folder / "t.nc")
     yield from table.opening(folder)
     with fl.open(str(folder / "t.nc")) as file:
-        yield from table.of_files(file)
-    yield from table.of_file_writers(folder)
+        yield from files.of_files(file)
+    with xr.open_dataset(folder / "t.nc", cache=False) as opened:
+        yield from accessors.accessors(opened)
+    yield from files.of_file_writers(folder)
     yield from pipes.pipes(folder)
-    yield from table.of_channels()
+    yield from streams.of_channels()
+    yield from steps.of_series(folder)
     with (
         fl.open("live", "w", readers=0, directory=folder) as writer,
         fl.open("live", directory=folder, step_timeout=10) as reader,
     ):
         with writer.step() as step:
-            step.put("x", np.arange(12.0).reshape(4, 3))
-        yield from table.of_steps(reader.next())
+            write_step(step)
+        yield from steps.of_steps(reader.next())
         with writer.step() as step:
-            yield from table.of_writers(step)
+            yield from steps.of_writers(step)
 
 
 class Judge:
@@ -137,16 +148,21 @@ def any_wrong(judge: Judge, call: table.Call) -> None:
 
 
 def main(kind: str, log_path: str) -> None:
-    """Run the table ("table") or random arguments ("any") and print the report."""
+    """Run the table ("table"), random arguments ("any") or none ("names"), and print the report."""
     warnings.simplefilter("ignore")
     faulthandler.enable()
     with open(log_path, "w", encoding="utf-8", errors="replace") as log:
         judge = Judge(log)
+        tried: dict[str, set[str]] = {}
         with tempfile.TemporaryDirectory() as folder:
             for call in every_call(pathlib.Path(folder)):
+                tried.setdefault(call.name.split()[0], set()).update(call.right)
+                if kind == "names":
+                    continue
                 judge.try_right(call)
                 (one_wrong if kind == "table" else any_wrong)(judge, call)
     report = {"calls": judge.calls, "errors": judge.errors, "faults": judge.faults}
+    report["tried"] = {name: sorted(parameters) for name, parameters in tried.items()}
     print(json.dumps(report))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
+from fluvial.flow.options import TaskOptions, changed_options
 from wrong_calls.table import Call
 
 import fluvial as fl
@@ -14,7 +16,8 @@ import fluvial as fl
 
 def pools(folder: pathlib.Path) -> list[Call]:
     """Return what makes pools, and submits to them."""
-    return [*making(folder), *submitting(), *commands(folder), *measuring()]
+    calls = [*making(folder), *submitting(), *several_at_once(), *waiting(folder)]
+    return [*calls, *commands(folder), *measuring()]
 
 
 def making(folder: pathlib.Path) -> list[Call]:
@@ -39,7 +42,7 @@ def making(folder: pathlib.Path) -> list[Call]:
         Call("Pool", make, right),
         Call("Pool", make, {"trace": timeline}),
         Call("Pool", make, {"journal": str(folder / "journal")}),
-        Call("Pool", make, {"max_workers": None}),
+        Call("Pool", make, {"max_workers": None, "resources": {"gpu": 1}}),
     ]
 
 
@@ -67,12 +70,80 @@ def submitting() -> list[Call]:
 
     return [
         Call("Pool.with_options", submit, options),
-        Call("Pool.with_options", fl.task(abs, -1).with_options, options),
+        Call("Task.with_options", fl.task(abs, -1).with_options, options),
         Call("Pool.submit", function, {"fn": abs}),
         Call("Pool.map", one_of_several, {"fn": abs, "chunksize": 1, "timeout": 30.0}),
         Call("Pool.map", one_of_several, {"fn": abs, "buffersize": 2, "unordered": False}),
         Call("task", task, {"function": abs, "ranks": range(1, 4)}),
         Call("parallel", fl.parallel, {"function": lambda comm: comm}),
+    ]
+
+
+def several_at_once() -> list[Call]:
+    """Return what submits tasks by other ways than `Pool.submit`."""
+    options = changed_options(TaskOptions(), {"kind": "k"})
+
+    def starmap(**arguments: Any) -> None:
+        with fl.Pool() as pool, contextlib.suppress(TimeoutError):  # raised by a short limit
+            list(pool.starmap(**arguments))
+
+    def together(task: Any) -> None:
+        with fl.Pool() as pool:
+            pool.together(task).result(timeout=30)
+
+    def submit(method: str) -> Callable[..., None]:
+        def called(**arguments: Any) -> None:
+            with fl.Pool() as pool:
+                getattr(pool, method)(**arguments).result(timeout=30)
+
+        return called
+
+    one = {"options": options, "function": abs, "arguments": (-1,), "keywords": {}}
+    one |= {"further": False}
+    tasks = {"options": options, "tasks": (fl.task(abs, -1),)}
+    many = {"fn": max, "iterable": [(1, 2)], "timeout": 30.0, "chunksize": 1}
+    return [
+        Call("Pool.starmap", starmap, many | {"buffersize": None, "unordered": False}),
+        Call("Pool.together", together, {"task": fl.task(abs, -1)}),
+        Call("Pool.submit_with", submit("submit_with"), one),
+        Call("Pool.submit_together", submit("submit_together"), tasks),
+    ]
+
+
+def waiting(folder: pathlib.Path) -> list[Call]:
+    """Return the calls of futures, of timelines, and of pools that end."""
+
+    def shutdown(**arguments: Any) -> None:
+        with fl.Pool() as pool:
+            pool.shutdown(**arguments)
+
+    def of_future(method: str) -> Callable[..., None]:
+        def called(**arguments: Any) -> None:
+            with fl.Pool() as pool, contextlib.suppress(TimeoutError):  # raised by a short limit
+                getattr(pool.submit(abs, -1), method)(**arguments)
+
+        return called
+
+    def own_part(future: Any = None) -> None:
+        with fl.Pool() as pool:
+            kept = pool.with_options(keep="parts").submit(abs, -1)
+            assert pool.submit(abs, fl.own_part(future or kept)).result(timeout=30) == 1
+
+    with fl.Pool(trace=True) as pool:
+        pool.submit(abs, -1).result()
+    timeline = pool.timeline()
+    saved = str(folder / "saved.json")
+    timeline.save(saved)
+    return [
+        Call("Pool.shutdown", shutdown, {"wait": True, "cancel_futures": False}),
+        Call("Future.result", of_future("result"), {"timeout": 30.0}),
+        Call("Future.exception", of_future("exception"), {"timeout": 30.0}),
+        Call("Future.cancel", of_future("cancel"), {"running": False}),
+        Call("Timeline.save", timeline.save, {"path": saved}),
+        Call("Timeline.read", type(timeline).read, {"path": saved}),
+        Call("Timeline.busy", timeline.busy, {"at": [0.0, 1.0]}),
+        Call("Timeline.seconds_by_kind", timeline.seconds_by_kind, {"rank": 0}),
+        Call("own_part", own_part, {"future": None}),
     ]
 
 
@@ -82,7 +153,8 @@ def commands(folder: pathlib.Path) -> list[Call]:
         **{"args": ["true"], "input": "text", "stdout": str(folder / "out"), "cwd": str(folder)},
         **{"env": {"A": "b"}, "timeout": 30.0, "files": {"a": "text"}, "outputs": ["a"]},
     }
-    return [Call("command", fl.command, right)]
+    more = {"stderr": str(folder / "err"), "check": True, "text": True}
+    return [Call("command", fl.command, right), Call("command", fl.command, right | more)]
 
 
 def measuring() -> list[Call]:

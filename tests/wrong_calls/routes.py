@@ -40,22 +40,39 @@ def routes(folder: pathlib.Path) -> list[Call]:
     made = fl.route.Redistribution(None, 3, "f8", has=[(0, 3)], wants=[(1, 2)])
     step = {"arrays": [[1.0, 2.0, 3.0]], "out": [np.zeros(2)]}
     moving = fl.route.begin(None, alone["plan"], alone["data"])
+    tuner = fl.route.Tuner(alone["plan"])
+    helped = fl.route.HelperRanks(None, helps=False)
+    limits_of_one = {"stall_timeout": 5.0, "reroute_after": 2.0, "checksum": True, "strict": True}
+    tuned = {"comm": None, "data": {0: [1.0, 2.0]}, **limits_of_one}
+    asked = {"bytes": 100, "flow": 0, "paths": 2, "costs": "mpi"}
     flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
     return [
         Call("route.topology", fl.route.topology, {"text": "torus:4x4"}),
         Call("route.topology", fl.route.topology, {"text": str(file)}),
         Call("route.plan", fl.route.plan, right | limits),
         Call("route.max_flow", fl.route.max_flow, flow),
-        Call("Topology.placed", fl.route.topology(here).placed, {"comm": None}),
-        Call("Topology.host", net.host, {"name": 3}),
-        Call("Topology.name", net.name, {"node": 3}),
-        Call("Topology.route", net.route, {"source": 0, "target": 5}),
+        Call(
+            "route.Tuner",
+            lambda **wrong: fl.route.Tuner(**wrong).choice(2**20),
+            {"plan": plan, "costs": "mpi", "known": {2**20: (3, 4096)}},
+        ),
+        Call("route.Tuner.choice", fl.route.Tuner(plan).choice, {"size": 2**20}),
+        Call("route.Tuner.exchange", tuner.exchange, tuned),
+        Call(
+            "route.HelperRanks.exchange",
+            helped.exchange,
+            {"plan": alone["plan"], "data": {0: [1.0]}, "paths": 1, "window": 100},
+        ),
+        Call("route.Topology.placed", fl.route.topology(here).placed, {"comm": None}),
+        Call("route.Topology.host", net.host, {"name": 3}),
+        Call("route.Topology.name", net.name, {"node": 3}),
+        Call("route.Topology.route", net.route, {"source": 0, "target": 5}),
         *(
-            Call(f"Topology.{call.__name__}", call, {"sources": [0, 1], "sinks": 5})
+            Call(f"route.Topology.{call.__name__}", call, {"sources": [0, 1], "sinks": 5})
             for call in (net.disjoint_paths_max, net.bandwidth_max)
         ),
-        Call("Plan.predict", plan.predict, {"bytes": 100, "flow": 0, "paths": 2, "costs": "mpi"}),
-        Call("Plan.changed", plan.changed, {"flows": [(0, 5), (1, 2)]}),
+        Call("route.Plan.predict", plan.predict, asked),
+        Call("route.Plan.changed", plan.changed, {"flows": [(0, 5), (1, 2)]}),
         Call(
             "route.balance_sinks",
             fl.route.balance_sinks,
@@ -63,9 +80,9 @@ def routes(folder: pathlib.Path) -> list[Call]:
         ),
         Call("route.exchange", fl.route.exchange, alone),
         Call("route.begin", lambda **wrong: fl.route.begin(**wrong).wait(), alone),
-        Call("Moving.wait", moving.wait, {"timeout": 5.0}),
+        Call("route.Moving.wait", moving.wait, {"timeout": 5.0}),
         Call("route.sparse_write", fl.route.sparse_write, write),
         Call("route.Redistribution", fl.route.Redistribution, coupling),
-        Call("Redistribution.move", made.move, step),
+        Call("route.Redistribution.move", made.move, step),
         Call("route.HelperRanks", fl.route.HelperRanks, {"comm": None, "helps": False}),
     ]

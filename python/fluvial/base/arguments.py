@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._core import InvalidArgument, UnknownName, WrongType
+from .._core import InvalidArgument, OutOfBounds, UnknownName, WrongType
 from .messages import did_you_mean, listed, shown, shown_text
 
 Choice = TypeVar("Choice")
@@ -76,6 +76,14 @@ def to_int(value: object, what: str, least: int = -(2**63), most: int = 2**63 - 
             f"{what} is out of range: got {shown(value)}; allowed: {least} to {most}"
         )
     return number
+
+
+def to_rank(value: object, what: str) -> int:
+    """Return the number of a rank that an MPI job may have; `what` says what is wrong."""
+    rank = to_index(value, "rank")
+    if not 0 <= rank < 2**31:
+        raise OutOfBounds(f"{what}: got {shown(value)}; allowed: 0 and above, to the last rank")
+    return rank
 
 
 def to_float(value: object, what: str) -> float:

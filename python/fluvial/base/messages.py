@@ -72,6 +72,15 @@ def shown_text(text: str) -> str:
     return _core.shortened(line.encode(errors="replace").decode())
 
 
+def shown_path(path: str) -> str:
+    r"""Return a whole path, to be compared with what is on the disk; on one line.
+
+    >>> len(shown_path("/scratch/" * 100)), shown_path("two\nlines.h5")
+    (900, 'two\\nlines.h5')
+    """
+    return path if path.isprintable() else repr(path)[1:-1]
+
+
 def said_of(error: BaseException) -> str:
     r"""Return what other ranks are told of an exception, in text that UTF-8 can encode.
 

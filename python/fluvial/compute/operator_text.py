@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from .._core import Builtin, InvalidArgument
 from ..base.arguments import to_bool
+from ..base.messages import did_you_mean, shown
 from .distribution_operators import Histogram, Median, Quantile, TopK
 from .scalar_operators import Norm, Std, Variance
 
@@ -60,8 +61,10 @@ def with_arguments(name: str, argument: str, skipna: bool | None) -> Builtin:
     except ValueError as error:
         if isinstance(error, InvalidArgument):
             raise
+    known = [text.partition("(")[0] for text in WITH_ARGUMENTS]
     raise InvalidArgument(
-        f"cannot read the operator: got '{name}({argument})'; allowed: {', '.join(WITH_ARGUMENTS)}"
+        f"cannot read the operator: got {shown(f'{name}({argument})')}; allowed: "
+        f"{', '.join(WITH_ARGUMENTS)}{'' if name in known else did_you_mean(name, known)}"
     )
 
 
@@ -70,7 +73,7 @@ def _histogram(argument: str, told: _Told) -> Builtin:
     low, high = float(lowest), float(highest)
     if not -math.inf < low < high < math.inf:
         raise InvalidArgument(
-            f"cannot read the operator: got 'histogram({argument})'; allowed: "
+            f"cannot read the operator: got {shown(f'histogram({argument})')}; allowed: "
             "histogram(LOWEST:HIGHEST:BINS), the lowest first"
         )
     return Histogram(bins=int(bins), range=(low, high), **told)

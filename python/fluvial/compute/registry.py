@@ -60,6 +60,8 @@ _BY_NAME: dict[str, Callable[..., Builtin]] = {
     "top_k": TopK,
 }
 _WITH_ARGUMENTS = {"histogram", "histogram2d", "quantile"}
+_METHODS = ("identity", "absorb", "merge", "finish")
+"""Of every operator."""
 
 
 def names() -> list[str]:
@@ -110,13 +112,8 @@ def resolve(spec: Spec, *, skipna: bool | None = None) -> Resolved:
             "Operators that need arguments have them in parentheses, as in 'quantile(0.5)', or "
             "are made by their class in fluvial.ops.",
         )
-    methods = "identity", "absorb", "merge", "finish"
-    if isinstance(spec, type) or not all(hasattr(spec, method) for method in methods):
-        hint = "Call the class first." if isinstance(spec, type) else "See fluvial.ops.Operator."
-        raise WrongType(
-            f"not an operator: got {shown(spec)}; allowed: a name such as 'mean', an object of a "
-            f"class in fluvial.ops, or one with {', '.join(methods)}. {hint}"
-        )
+    if isinstance(spec, type) or not all(hasattr(spec, method) for method in _METHODS):
+        raise _no_operator(spec)
     if skipna is None:
         return spec
     told = getattr(spec, "with_skipna", None)
@@ -135,8 +132,23 @@ def wrap(op: Spec, arrays: Mapping[str, np.ndarray]) -> Reduced:
 
     An operator's own `wrap` decides; without one a lone "value" is returned as a NumPy scalar or
     array, and several arrays as they are.
+
+    Raises
+    ------
+    WrongType
+        A class instead of an object of it, or arrays that are in no dict.
     """
+    if isinstance(op, type):
+        raise _no_operator(op)
     own = getattr(resolve(op) if isinstance(op, str) else op, "wrap", None)
     if own is not None:
         return own(arrays)
     return arrays["value"][()] if set(arrays) == {"value"} else dict(arrays)
+
+
+def _no_operator(spec: object) -> WrongType:
+    hint = "Call the class first." if isinstance(spec, type) else "See fluvial.ops.Operator."
+    return WrongType(
+        f"not an operator: got {shown(spec)}; allowed: a name such as 'mean', an object of a "
+        f"class in fluvial.ops, or one with {', '.join(_METHODS)}. {hint}"
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, cast
 
 from .. import _core
-from ..base.arguments import to_choice
+from ..base.arguments import to_choice, to_wait
 from .payload import unpacked
 from .task_core import Failure, TaskCore, TaskState
 from .tasks import RemoteTraceback
@@ -32,6 +32,12 @@ _CANCELLED = "TaskCancelled"
 
 STAYED = object()
 """Instead of a value that has stayed on the rank that made it."""
+
+
+def limit_of(timeout: float | None) -> float | None:
+    """Return how long to wait; as Python's executors have it, what is left may be below 0."""
+    over = isinstance(timeout, int | float) and timeout < 0
+    return 0.0 if over else to_wait(timeout, "timeout")
 
 
 class Future(concurrent.futures.Future[R]):
@@ -154,7 +160,7 @@ class Future(concurrent.futures.Future[R]):
         InvalidArgument
             When it is not done, in a child by fork: it would never be.
         """
-        begin = time.monotonic()
+        begin, timeout = time.monotonic(), limit_of(timeout)
         self._check_awaited()
         value = super().result(timeout)
         if value is not STAYED:
@@ -170,6 +176,7 @@ class Future(concurrent.futures.Future[R]):
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Return what the task raised, or None."""
+        timeout = limit_of(timeout)
         self._check_awaited()
         return super().exception(timeout)
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TypeAlias, TypeVar
 
 from .._core import InvalidArgument
-from ..base.arguments import to_int, to_wait
+from ..base.arguments import to_int
 from .cancellation import cancel_together
-from .future import Future
+from .future import Future, limit_of
 
 Call = TypeVar("Call")
 R = TypeVar("R")
@@ -41,7 +41,7 @@ def in_order(
     buffersize: int | None,
 ) -> Results[R]:
     """Submit them, at once or `buffersize` ahead of what was taken, and return their results."""
-    timeout = _limit(timeout)
+    timeout = limit_of(timeout)
     left = iter(calls)
     futures = deque(submit(call) for call in itertools.islice(left, buffersize))
     end = None if timeout is None else time.monotonic() + timeout
@@ -64,7 +64,7 @@ def as_they_come(
     submit: Callable[[Call], Future[R]], calls: Iterable[Call], timeout: float | None
 ) -> Results[R]:
     """Submit them at once, and return the result that comes first."""
-    timeout = _limit(timeout)
+    timeout = limit_of(timeout)
     futures = [submit(call) for call in calls]
     done = concurrent.futures.as_completed(futures, timeout)
 
@@ -83,9 +83,3 @@ def one_by_one(chunks: Results[list[R]]) -> Results[R]:
     with contextlib.closing(chunks):
         for results in chunks:
             yield from results
-
-
-def _limit(timeout: float | None) -> float | None:
-    """Return how long to wait; as Python's executors have it, what is left may be below 0."""
-    over = isinstance(timeout, int | float) and timeout < 0
-    return 0.0 if over else to_wait(timeout, "timeout")

@@ -109,10 +109,14 @@ class TaskOptions:
         Raises
         ------
         WrongType
-            When it is no text.
+            When it is no text, or the arguments are not as a call has them.
         InvalidArgument
             When it has no part in what tells the tasks apart, as an object's address has none.
         """
+        if not isinstance(arguments, tuple):
+            raise wrong_type("the arguments of a task", arguments, "a tuple")
+        if not isinstance(keywords, dict) or not all(isinstance(name, str) for name in keywords):
+            raise wrong_type("the keywords of a task", keywords, "a dict of arguments by name")
         key = self.key(*arguments, **keywords) if callable(self.key) else self.key
         if key is not None and not isinstance(key, str):
             raise _wrong_key(key)
@@ -157,6 +161,12 @@ def changed_options(options: TaskOptions, changes: OptionChanges) -> TaskOptions
     return changed
 
 
+def check_kind(options: object) -> None:
+    """Raise WrongType when they are no options of a task."""
+    if not isinstance(options, TaskOptions):
+        raise wrong_type("options", options, "TaskOptions", "Give them to Pool.with_options")
+
+
 def checked_options(options: TaskOptions, function: object) -> CoreOptions:
     """Return the options of a call of `function` as the core takes them.
 
@@ -170,6 +180,7 @@ def checked_options(options: TaskOptions, function: object) -> CoreOptions:
     last = _last.call
     if last is not None and last[0] is options and last[1] is function:
         return last[2]
+    check_kind(options)
     called = checked_function(function)
     wanted = options.for_core(name_of(called))
     if wanted["ranks"][-1] > 1 and not is_parallel(called):

@@ -27,7 +27,7 @@ from .serving_thread import ServingThread
 from .settings import Given, agreed
 from .starting import all_ranks, opened_journal, started_core
 from .submitting import Submitting
-from .task import Task, as_given
+from .task import Task, as_given, checked_together
 from .task_core import CoreCall, Report, TaskState
 from .tasks import packed_error
 from .timeline import Timeline
@@ -269,7 +269,7 @@ class Pool(Submitting):
     def submit_together(self, options: TaskOptions, tasks: tuple[Task[R], ...]) -> Future[list[R]]:
         """Submit tasks that start together; see `together`."""
         future: Future[list[R]] = Future(self._core)
-        future.function = " + ".join(name_of(task.function) for task in tasks)
+        future.function = checked_together(options, tasks)
         future.key = options.key_of((), {})
         self._check_open()
         if (known := self._keyed.claim(future)) is not None:

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .. import _core
-from ..base.messages import shown
 from .cancellation import CancelFutures
 from .functions import for_many_calls, name_of
 from .future import Future
@@ -189,18 +188,6 @@ class Submitting(concurrent.futures.Executor):
         WrongType
             When one is no `fl.task`.
         """
-        for task in tasks:
-            if not isinstance(task, Task):
-                raise _core.WrongType(
-                    f"tasks that start together: got {shown(task)}; allowed: what fluvial.task "
-                    "returns"
-                )
-            if task.options.key is not None:
-                raise _core.InvalidArgument(
-                    f"a task that starts together with others has a key: got "
-                    f"{shown(task.options.key)}; allowed: one key for all of them, as in "
-                    "pool.with_options(key=…).together(…)"
-                )
         return self._pool.submit_together(self._options, tasks)
 
     @abc.abstractmethod

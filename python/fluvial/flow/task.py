@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar, Unpack
 
+from .. import _core
+from ..base.arguments import wrong_type
+from ..base.messages import shown
 from .functions import checked_function, function_bytes, name_of
-from .options import OptionChanges, TaskOptions, changed_options
+from .options import OptionChanges, TaskOptions, changed_options, check_kind
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -68,6 +71,33 @@ def task(function: Callable[..., R], /, *args: object, **kwargs: object) -> Task
     """
     checked_function(function)
     return Task(function, args, kwargs, TaskOptions())
+
+
+def checked_together(options: TaskOptions, tasks: Sequence[Task[R]]) -> str:
+    """Return what tasks that start together are called.
+
+    Raises
+    ------
+    WrongType
+        When one is no `fl.task`, or the options are none.
+    InvalidArgument
+        When one has a key.
+    """
+    check_kind(options)
+    if not isinstance(tasks, tuple | list):
+        raise wrong_type("tasks that start together", tasks, "a tuple of them")
+    for one in tasks:
+        if not isinstance(one, Task):
+            raise _core.WrongType(
+                f"tasks that start together: got {shown(one)}; allowed: what fluvial.task returns"
+            )
+        if one.options.key is not None:
+            raise _core.InvalidArgument(
+                f"a task that starts together with others has a key: got "
+                f"{shown(one.options.key)}; allowed: one key for all of them, as in "
+                "pool.with_options(key=…).together(…)"
+            )
+    return " + ".join(name_of(one.function) for one in tasks)
 
 
 def as_given(value: T) -> T:

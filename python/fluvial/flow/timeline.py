@@ -12,8 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._core import InvalidArgument, PeerLost
-from ..base.messages import shown
+from .._core import InvalidArgument, OutOfBounds, PeerLost
+from ..base.arguments import to_int, to_weights
+from ..base.messages import listed, shown
 from ..base.trace_event import span_of
 from ..base.whole_file import whole_file
 
@@ -153,7 +154,7 @@ class Timeline:
 
     def busy(self, at: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return how many ranks are in a task, at each of these times (s)."""
-        times = np.asarray(at, np.float64)
+        times = to_weights(at, "at")
         count = np.zeros(times.shape, np.int64)
         for events in self._used():
             index = np.searchsorted(events["begin"], times, "right") - 1
@@ -167,7 +168,12 @@ class Timeline:
 
     def seconds_by_kind(self, rank: int) -> dict[str, float]:
         """Return the seconds that a rank has spent in tasks of each kind."""
-        events = self.ranks[rank]
+        number = to_int(rank, "rank")
+        if number not in self.ranks:
+            raise OutOfBounds(
+                f"no such rank in the timeline: got {number}; allowed: {listed(self.ranks)}"
+            )
+        events = self.ranks[number]
         sums = np.bincount(
             events["kind"], weights=events["end"] - events["begin"], minlength=len(self.kinds)
         )

@@ -7,7 +7,7 @@ import math
 import time
 
 from .._core import InvalidArgument, serve
-from ..base.arguments import to_float
+from ..base.arguments import to_bool, to_float
 from ..base.messages import shown
 from .sources import JoinedStep
 
@@ -27,7 +27,7 @@ class Pacing:
 
     def __init__(self, rate: float | None, original_timing: bool, speed: float) -> None:
         self._rate = None if rate is None else _above_zero(rate, "rate")
-        self._by_time = original_timing
+        self._by_time = to_bool(original_timing, "original_timing")
         self._speed = _above_zero(speed, "speed")
         if self._rate is not None and self._by_time:
             raise InvalidArgument(

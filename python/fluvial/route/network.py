@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .. import _core
 from .._core import InvalidArgument, NoSuchFile
-from ..base.arguments import to_index, to_path, to_text, wrong_type
+from ..base.arguments import said_by, to_index, to_path, to_text, wrong_type
 from ..base.messages import shown
 from ..mpi.communicator import Communicator, handle_of
 
@@ -228,8 +228,8 @@ def _from_file(path: str) -> _core.Topology:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument(
-            f"the topology cannot be read: got {shown(path)} ({error}); allowed: a file of text "
-            "that may be read"
+            f"the topology cannot be read: got {shown(path)} ({said_by(error)}); allowed: a file "
+            "of text that may be read"
         ) from None
     if len(text) > _FILE_BYTES_MAX:
         raise InvalidArgument(

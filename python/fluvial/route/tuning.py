@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import check_options, to_mapping, wrong_type
+from ..base.arguments import check_options, to_int, to_mapping, wrong_type
 from ..mpi.communicator import Communicator, handle_of
 from .exchanging import (
     STALL_TIMEOUT_S,
@@ -146,12 +146,13 @@ class Tuner:
     ) -> None:
         if not isinstance(plan, Plan):
             raise wrong_type("plan", plan, "what fluvial.route.plan returns")
+        given = to_mapping(known, "known", "what `known` of another tuner was")
         self._plan = plan
         self._costs = costs
         self._searches: dict[int, Search] = {}
         self._last: tuple[int, Choice, int] | None = None
         """Size, choice and nanoseconds of the last exchange, of which nothing is learned yet."""
-        self._known = {size: Choice(*found) for size, found in (known or {}).items()}
+        self._known = dict(_known(size, found) for size, found in given.items())
 
     @property
     def known(self) -> dict[int, Choice]:
@@ -161,7 +162,7 @@ class Tuner:
 
     def choice(self, size: int) -> Choice:
         """Return how the next message of so many bytes would be moved. Local."""
-        bucket = _bucket(size)
+        bucket = _bucket(to_int(size, "size", 0))
         return self._known.get(bucket) or self._search(bucket).choose()
 
     def exchange(
@@ -245,3 +246,14 @@ class Tuner:
 def _bucket(size: int) -> int:
     """Return the power of two that is nearest by ratio."""
     return 1 << round(math.log2(max(1, size)))
+
+
+def _known(size: object, found: object) -> tuple[int, Choice]:
+    """Return a size and a choice of what an earlier tuner has found."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise wrong_type("an entry of known", found, "(paths, window)")
+    paths, window = found
+    return (
+        to_int(size, "a size in known", 1),
+        Choice(to_int(paths, "paths in known", 1), to_int(window, "a window in known", 1)),
+    )

@@ -12,7 +12,7 @@ import xarray as xr
 
 from .._core import InvalidArgument
 from ..base.arguments import to_weights
-from ..base.messages import shown
+from ..base.messages import did_you_mean, shown
 from . import positions
 from .view import View
 
@@ -64,7 +64,7 @@ def _named(text: str, view: View, labels: Labels) -> dict[str, np.ndarray]:
         raise InvalidArgument(
             f"cannot read the weights: got {shown(text)}; allowed: 'cos(NAME)' or 'NAME' of a 1-D "
             f"variable over one of {', '.join(map(repr, view.dims))}. Give an array instead: "
-            "weights={'lat': array}."
+            f"weights={{'lat': array}}{did_you_mean(name, view.dims) or '.'}"
         )
     values = np.asarray(variable.values, dtype=np.float64)
     if np.isnan(values).any():

@@ -89,8 +89,8 @@ class FileDataset(
 
         Raises
         ------
-        InvalidArgument
-            An unknown dimension or label, or positions without a regular step.
+        UnknownName, InvalidArgument
+            An unknown dimension or label; an unknown method, or positions without a regular step.
         """
         view = self._view
         for key, label in by_dimension(indexers, labels).items():

@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 import xarray as xr
 
-from .._core import InvalidArgument
+from .._core import InvalidArgument, UnknownName
 from ..base.arguments import said_by, to_text
-from ..base.messages import shown
+from ..base.messages import did_you_mean, listed, shown
 from . import positions
 from .view import Groups, View
 
@@ -21,20 +21,7 @@ def by_coordinate(key: str, view: View, labels: Labels) -> Groups:
     """Return groups of equal values of ``"time.month"``, ``"time.season"``, ``"lat"`` …."""
     name, _, component = to_text(key, "the key of groups").partition(".")
     selected = _selected(name, view, labels)
-    if component:
-        try:
-            found = getattr(selected.dt, component)
-            values = found.values if isinstance(found, xr.DataArray) else None
-        except (AttributeError, TypeError):
-            values = None
-        if values is None:
-            raise InvalidArgument(
-                f"cannot group by {shown(key)}: got component {shown(component)} of a coordinate "
-                f"of {selected.dtype}; allowed: components of times, such as month, season, year, "
-                "day, dayofyear, hour"
-            )
-    else:
-        values = selected.values
+    values = _component(key, component, selected) if component else selected.values
     return _groups(
         str(selected.dims[0]), component or name, values, {} if component else selected.attrs
     )
@@ -56,12 +43,39 @@ def by_period(dim: str, period: str, view: View, labels: Labels) -> Groups:
     return Groups(dim, counts[dim].variable.to_base_variable(), members.astype(np.int32))
 
 
+def _component(key: str, component: str, coordinate: xr.DataArray) -> np.ndarray:
+    """Return the month, the season and the like of each time."""
+    allowed = "components of times, such as month, season, year, day, dayofyear, hour"
+    try:
+        times = coordinate.dt
+    except (AttributeError, TypeError):
+        raise InvalidArgument(
+            f"cannot group by {shown(key)}: got component {shown(component)} of a coordinate "
+            f"of {coordinate.dtype}; allowed: {allowed}"
+        ) from None
+    kind = type(times)
+    known = [name for name in dir(kind) if isinstance(getattr(kind, name, None), property)]
+    found = getattr(times, component) if component in known else None
+    if not isinstance(found, xr.DataArray):
+        raise UnknownName(
+            f"cannot group by {shown(key)}: got component {shown(component)}; allowed: {allowed}"
+            f"{did_you_mean(component, known)}"
+        )
+    return found.values
+
+
 def _selected(name: str, view: View, labels: Labels) -> xr.DataArray:
     """Return the coordinate at the selected positions, in the order of the file."""
     variable = labels(name)
-    if variable is None or not variable.dims or variable.dims[0] not in view.kept:
+    if variable is None:
+        known = [dim for dim in view.kept if labels(dim) is not None]
+        raise UnknownName(
+            f"cannot group by {shown(name)}: got no 1-D coordinate of this name; allowed: "
+            f"{listed(known)}{did_you_mean(name, known)}"
+        )
+    if not variable.dims or variable.dims[0] not in view.kept:
         raise InvalidArgument(
-            f"cannot group by {shown(name)}: got no 1-D coordinate of this name; "
+            f"cannot group by {shown(name)}: got a coordinate along no dimension that is left; "
             f"allowed: coordinates along {', '.join(map(repr, view.kept)) or 'no dimension'}"
         )
     at = positions.as_array(positions.ascending(view.at(str(variable.dims[0]))))

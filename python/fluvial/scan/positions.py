@@ -14,12 +14,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .._core import InvalidArgument
-from ..base.arguments import said_by
+from .._core import InvalidArgument, OutOfBounds, UnknownName
+from ..base.arguments import said_by, to_choice
 from ..base.messages import shown
 from ..describe.selection import Hyperslab
 
 _UNKNOWN_LABEL = (KeyError, TypeError, ValueError, IndexError, NotImplementedError)
+
+_METHODS = (None, "nearest", "pad", "ffill", "backfill", "bfill")
+"""Of xarray's `sel`."""
 
 Positions = range | int
 
@@ -77,7 +80,7 @@ def by_index(positions: Positions, indexer: object, dim: str) -> Positions:
         )
     wrong = found[(found < -len(axis)) | (found >= len(axis))] if found.size else found
     if wrong.size:
-        raise InvalidArgument(
+        raise OutOfBounds(
             f"index out of range along '{dim}': got {int(wrong.ravel()[0])}; "
             f"allowed: {-len(axis)} to {len(axis) - 1}"
         )
@@ -99,6 +102,7 @@ def by_label(
     tolerance: object,
 ) -> Positions:
     """Select among the positions of an axis by coordinate, as xarray's `sel` does."""
+    method = to_choice(method, "method of sel()", _METHODS)
     if isinstance(label, slice) and labels.dtype.kind in "iuf":
         _refuse_text_ends(label, dim)
     axis = _axis(positions, dim)
@@ -110,7 +114,8 @@ def by_label(
     except (*_UNKNOWN_LABEL, pd.errors.InvalidIndexError) as error:
         remedy = ", or method='nearest'" if method is None else " without method"
         ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
-        raise InvalidArgument(
+        kind = UnknownName if isinstance(error, KeyError) else InvalidArgument
+        raise kind(
             f"no such label along '{dim}': got {shown(label)} ({said_by(error)}); allowed: {ends}. "
             f"Give a slice{remedy}."
         ) from None

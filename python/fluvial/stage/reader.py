@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from .. import _core
-from ..base.arguments import to_bool
+from ..base.arguments import to_bool, to_rank
 from ..base.html_table import html_table
 from ..compute.passes import Results
 from ..compute.registry import Reduced
@@ -174,7 +174,7 @@ class ReadStep(Mapping[str, Dataset]):
         return self.series._views(self)
 
     def host_of(self, rank: int) -> str:
-        """Return the host of that rank of the writer."""
+        """Return the host of that rank of the writer; see `ReadSeries.host_of`."""
         return self.series.host_of(rank)
 
     def run(self, prepare: Callable[[], Described], local: bool) -> Results:
@@ -307,8 +307,14 @@ class ReadSeries:
         return self._core.host
 
     def host_of(self, rank: int) -> str:
-        """Return the host of that rank of the writer."""
-        return self._core.host_of(rank)
+        """Return the host of that rank of the writer.
+
+        Raises
+        ------
+        OutOfBounds
+            The writer cannot have such a rank.
+        """
+        return self._core.host_of(to_rank(rank, "no such rank of the writer"))
 
     @property
     def status(self) -> dict[str, object]:

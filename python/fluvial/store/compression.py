@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import wrong_type
-from ..base.messages import shown
+from ..base.messages import did_you_mean, shown
 from .step_contents import Packing, Parts
 
 PackedChunk = tuple[tuple[int, ...], bytes, int]
@@ -59,6 +59,7 @@ def to_compression(said: object, engine: str) -> Compression | None:
         raise InvalidArgument(
             f"engine '{engine}' cannot compress so: got {shown(said)}; allowed: "
             f"{', '.join(codecs)}, none. Give 'gzip', for example, or 'gzip:9' to try harder"
+            f"{did_you_mean(said.partition(':')[0], codecs)}"
         )
     usual, least, most = codecs[match[1]]
     level = usual if match[2] is None else int(match[2])

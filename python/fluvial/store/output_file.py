@@ -12,10 +12,16 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.messages import shown, shown_text
+from ..base.messages import shown, shown_path, shown_text
 from ..describe.engines import kind_of_folder
 
 _WRITE_BYTES_MAX = 1 << 30  # of a call of pwrite
+_KINDS: dict[int | None, type[_core.SystemError]] = {
+    errno.ENOENT: _core.NoSuchFile,
+    errno.EACCES: _core.NotPermitted,
+    errno.EPERM: _core.NotPermitted,
+}
+"""The errors that Python has a class for, too."""
 
 
 def as_stored(array: np.ndarray, big_endian: bool) -> np.ndarray:
@@ -123,7 +129,7 @@ def check_folder(path: str) -> None:
 
     Raises
     ------
-    SystemError
+    NoSuchFile
         There is none.
     """
     folder = os.path.dirname(path)
@@ -150,8 +156,9 @@ def cannot_write(path: str, error: OSError | RuntimeError) -> Exception:
     """Return the error for a file that cannot be written."""
     number = error.errno if isinstance(error, OSError) else None
     why = os.strerror(number) if number else " ".join(str(error).split())
-    return _core.SystemError(
-        f"'{shown_text(path)}' cannot be written: got {shown_text(why)}; allowed: a folder in "
+    kind = _KINDS.get(number, _core.SystemError)
+    return kind(
+        f"'{shown_path(path)}' cannot be written: got {shown_text(why)}; allowed: a folder in "
         "which this user may write, on a disk with room"
     )
 

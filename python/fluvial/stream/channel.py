@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.arguments import to_float, to_path
+from ..base.arguments import to_bool, to_float, to_path
 from ..base.messages import said_of
 from ..compute.specs import Specs
 from ..describe.selection import Over
@@ -83,15 +83,15 @@ class Channel:
         stall_timeout: float = 10.0,
         trace_file: str = "",
     ) -> None:
-        self.producer = bool(producer)
+        self.producer = to_bool(producer, "producer")
         """Whether this rank sends."""
-        self.consumer = bool(consumer)
+        self.consumer = to_bool(consumer, "consumer")
         """Whether this rank processes."""
         self._core = _core.Channel(
             comm=handle_of(comm),
             producer=self.producer,
             consumer=self.consumer,
-            shared_memory=bool(shared_memory),
+            shared_memory=to_bool(shared_memory, "shared_memory"),
             timeout=to_float(timeout, "timeout"),
             stall_timeout=to_float(stall_timeout, "stall_timeout"),
             trace_file=to_path(trace_file, "trace_file"),

@@ -13,7 +13,7 @@ from .. import _core
 from .._core import InvalidArgument, Pending, WrongType, declared_by
 from .._core import Operator as NativeOperator
 from ..base.arguments import ndim_max, to_bool, to_choice, to_float, to_int, to_text
-from ..base.messages import shown
+from ..base.messages import did_you_mean, shown
 from ..compute.passes import Results, refuse_repeats
 from ..compute.registry import Reduced, Resolved, resolve
 from ..compute.specs import Specs, name_specs, wrap_results
@@ -361,6 +361,7 @@ class Stream:
                 f"not a key of the elements: got {shown(key)} with association "
                 f"{shown(association)}; "
                 f"allowed: {', '.join(fields) or 'fields, which this dtype has none of'}, alone"
+                f"{did_you_mean(key, fields)}"
             )
         dtype, offset = fields[key][:2]
         number = dtype.base

@@ -18,7 +18,7 @@ import pandas as pd
 import xarray as xr
 
 from .._core import InvalidArgument, Reduction, dtype_name
-from ..base.arguments import check_options, unknown_name
+from ..base.arguments import check_options, to_text, unknown_name
 from ..base.messages import shown
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
@@ -174,7 +174,7 @@ class DatasetAccessor(Reductions[xr.Dataset]):
 
     def groupby(self, key: str) -> DatasetParts:
         """Group each numeric variable that has the dimension of the key, as `groupby` of one."""
-        coord = key.partition(".")[0]
+        coord = to_text(key, "the key of groups").partition(".")[0]
         if coord not in self._dataset.coords:
             raise unknown_name("no such coordinate to group by", coord, self._dataset.coords)
         return self._each(self._dataset.coords[coord].dims, lambda array: array.groupby(key))
