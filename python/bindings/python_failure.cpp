@@ -28,6 +28,13 @@ std::string said_instead(const nb::python_error& error) {
 PythonFailure::PythonFailure(const nb::python_error& error)
     : PythonFailure(error, said_instead(error)) {}
 
+void throw_failure(const nb::python_error& error) {
+    if (error.matches(PyExc_Exception)) {
+        throw PythonFailure(error);
+    }
+    throw PythonInterruption(error);
+}
+
 std::string to_utf8(nb::handle object) {
     return nb::cast<std::string>(
         nb::str(object).attr("encode")("utf-8", "backslashreplace").attr("decode")("utf-8"));

@@ -7,10 +7,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include "fluvial/base/interrupt.hpp"
+
 namespace fluvial::python {
 
 /// For Python what was raised; for other ranks a text that always is UTF-8.
-class PythonFailure final : public nanobind::python_error {
+class PythonFailure : public nanobind::python_error {
   public:
     /// With the GIL.
     explicit PythonFailure(const nanobind::python_error& error);
@@ -24,6 +26,15 @@ class PythonFailure final : public nanobind::python_error {
     std::string said_;  ///< empty: what nanobind says, which needs a text that is UTF-8
 };
 
+/// The same of what no program is meant to catch: KeyboardInterrupt, SystemExit.
+class PythonInterruption final : public PythonFailure, public Interruption {
+  public:
+    using PythonFailure::PythonFailure;
+};
+
+/// Throws the one or the other. With the GIL.
+[[noreturn]] void throw_failure(const nanobind::python_error& error);
+
 /// str(object) as UTF-8, with escapes for what has none there, such as the bytes of file names that
 /// are no text. With the GIL.
 std::string to_utf8(nanobind::handle object);
@@ -36,7 +47,7 @@ auto calling_user(Work&& work) {
     } catch (const PythonFailure&) {
         throw;
     } catch (const nanobind::python_error& error) {
-        throw PythonFailure(error);
+        throw_failure(error);
     }
 }
 

@@ -60,6 +60,8 @@ class Future(concurrent.futures.Future[R]):
         self.for_journal = False
         """Whether the journal is to have the result, which then cannot stay on its rank."""
         self._parts: list[Future[R]] = []
+        self._ends: _core.ServingEvent | None = None
+        """Of threads that serve while they wait; set as soon as the end is known."""
         self._to_be_cancelled = False
         self._has_ended = False
 
@@ -129,6 +131,8 @@ class Future(concurrent.futures.Future[R]):
         """Tell whether this call is the one that says how the task has ended."""
         with _ENDING:
             ended, self._has_ended = self._has_ended, True
+            if self._ends is not None:
+                self._ends.set()
         return not ended and not self.done()
 
     def done(self) -> bool:
@@ -149,6 +153,8 @@ class Future(concurrent.futures.Future[R]):
     def result(self, timeout: float | None = None) -> R:
         """Return what the task returned; fetch it, once, where it has stayed on its rank (`keep`).
 
+        Meanwhile this thread serves its streams and scans, as in every wait of the library.
+
         Raises
         ------
         TimeoutError
@@ -161,8 +167,7 @@ class Future(concurrent.futures.Future[R]):
             When it is not done, in a child by fork: it would never be.
         """
         begin, timeout = time.monotonic(), limit_of(timeout)
-        self._check_awaited()
-        value = super().result(timeout)
+        value = super().result(self._serve_until_it_ends(timeout))
         if value is not STAYED:
             return value
         if self._fetched is STAYED:
@@ -175,14 +180,26 @@ class Future(concurrent.futures.Future[R]):
         return self._fetched
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Return what the task raised, or None."""
-        timeout = limit_of(timeout)
-        self._check_awaited()
-        return super().exception(timeout)
+        """Return what the task raised, or None; waits as `result` does."""
+        return super().exception(self._serve_until_it_ends(limit_of(timeout)))
 
-    def _check_awaited(self) -> None:
-        if not self.done():
-            self.core.check_process()
+    def _serve_until_it_ends(self, timeout: float | None) -> float | None:
+        """Serve the streams of this thread, if it has any; return how long to wait afterwards.
+
+        Python's own wait, which follows, costs less; it is short when the end is known.
+        """
+        if self.done():
+            return timeout
+        self.core.check_process()
+        if not _core.serves():
+            return timeout
+        with _ENDING:
+            if self._has_ended:
+                return timeout
+            ends = self._ends = self._ends or _core.ServingEvent()
+        begin = time.monotonic()
+        ends.wait(math.inf if timeout is None else timeout)
+        return None if timeout is None else max(0.0, timeout - (time.monotonic() - begin))
 
     def settle(self, outcome: Outcome) -> None:
         """Be told what came of the task."""

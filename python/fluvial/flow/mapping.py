@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import itertools
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
+from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_int
 from .cancellation import cancel_together
@@ -66,16 +67,48 @@ def as_they_come(
     """Submit them at once, and return the result that comes first."""
     timeout = limit_of(timeout)
     futures = [submit(call) for call in calls]
-    done = concurrent.futures.as_completed(futures, timeout)
+    arriving = _Arriving(futures)
 
     def results() -> Results[R]:
+        end = None if timeout is None else time.monotonic() + timeout
         try:
-            for future in done:
-                yield future.result()
+            for _ in futures:
+                yield arriving.next(end).result()
         finally:
             cancel_together(futures)
 
     return results()
+
+
+class _Arriving(Generic[R]):
+    """Futures in the order in which they are done; the thread that waits for the next one serves.
+
+    That of `concurrent.futures.as_completed` does not.
+    """
+
+    def __init__(self, futures: Sequence[Future[R]]) -> None:
+        self._left = self._total = len(futures)
+        self._done: deque[Future[R]] = deque()
+        self._some = _core.ServingEvent()
+        for future in futures:
+            future.add_done_callback(self._add)
+
+    def _add(self, future: Future[R]) -> None:
+        self._done.append(future)
+        self._some.set()
+
+    def next(self, end: float | None) -> Future[R]:
+        """Return the next one; TimeoutError when none is there at the time `end`."""
+        while not self._done:
+            self._some.clear()
+            if self._done:
+                break
+            left = math.inf if end is None else end - time.monotonic()
+            if left < 0:
+                raise TimeoutError(f"{self._left} (of {self._total}) futures unfinished")
+            self._some.wait(left)
+        self._left -= 1
+        return self._done.popleft()
 
 
 def one_by_one(chunks: Results[list[R]]) -> Results[R]:

@@ -9,15 +9,17 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, TypeAlias
 
 from .. import _core
 from ..base.arguments import to_path
 from ..base.messages import shown
 
 _LOOK_EVERY_S = 0.1
+_Outputs: TypeAlias = tuple[bytes | None, bytes | None]
 
 
 @contextlib.contextmanager
@@ -37,27 +39,56 @@ def _unnamed_file() -> IO[bytes]:
     return tempfile.TemporaryFile() if in_memory is None else open(in_memory("input"), "w+b")
 
 
-def outputs_of(
-    process: subprocess.Popen[bytes], timeout: float | None
-) -> tuple[tuple[bytes | None, bytes | None], bool]:
+def outputs_of(process: subprocess.Popen[bytes], timeout: float | None) -> tuple[_Outputs, bool]:
     """Return what a program wrote, and whether it was killed at its time limit.
+
+    Serves the streams and scans of this thread meanwhile.
 
     Raises
     ------
     TaskCancelled
         The task that runs it was cancelled; it is killed.
     """
+    # Who has nothing to serve needs no second thread.
+    read = _Reading(process).communicate if _core.serves() else process.communicate
     end = math.inf if timeout is None else time.monotonic() + timeout
     while (left := end - time.monotonic()) > 0:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=min(left, _LOOK_EVERY_S)), False
+        with contextlib.suppress(subprocess.TimeoutExpired, _core.TaskCancelled):
+            return read(timeout=min(left, _LOOK_EVERY_S)), False
         if _core.task_cancelled():
             process.terminate()  # it ends all processes that came of the program
-            process.communicate()
+            with contextlib.suppress(_core.TaskCancelled):
+                read()
             raise _core.TaskCancelled("a program was killed: its task was cancelled")
-        _core.serve(0)
     process.terminate()
-    return process.communicate(), True
+    return read(), True
+
+
+class _Reading:
+    """Reads what a program writes in a thread, for one that serves while it waits for that."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._outputs: _Outputs = (None, None)
+        self._error: Exception | None = None
+        self._over = _core.ServingEvent()
+        threading.Thread(target=self._read, name="fluvial-command", daemon=True).start()
+
+    def communicate(self, timeout: float = math.inf) -> _Outputs:
+        """Do what that of the process does."""
+        if not self._over.wait(timeout):
+            raise subprocess.TimeoutExpired(self._process.args, timeout)
+        if self._error is not None:
+            raise self._error
+        return self._outputs
+
+    def _read(self) -> None:
+        try:
+            self._outputs = self._process.communicate()
+        except Exception as error:
+            self._error = error
+        finally:
+            self._over.set()
 
 
 def output_ends(

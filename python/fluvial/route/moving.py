@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from typing import Unpack
@@ -33,6 +34,7 @@ class Moving:
         self._options = options
         self._exchanged: Exchanged | None = None
         self._error: BaseException | None = None
+        self._over = _core.ServingEvent()
         self._thread = threading.Thread(target=self._move, name="fluvial route")
         self._thread.start()
 
@@ -40,10 +42,12 @@ class Moving:
     def done(self) -> bool:
         """Whether `wait` would return, or raise, at once. Not in a child by fork()."""
         self._made.check("an exchange")
-        return not self._thread.is_alive()
+        return self._over.is_set()
 
     def wait(self, timeout: float | None = None) -> Exchanged:
         """Wait for the end, and return what has come. May be called again.
+
+        Serves the streams and scans of the caller's thread meanwhile.
 
         Collective on its first return: it frees the communicator that `begin` has duplicated.
 
@@ -61,11 +65,12 @@ class Moving:
             As `exchange`; InvalidArgument in a child by fork(), too.
         """
         self._made.check("an exchange")
-        self._thread.join(to_wait(timeout, "timeout"))
-        if self._thread.is_alive():
+        limit = to_wait(timeout, "timeout")
+        if not self._over.wait(math.inf if limit is None else limit):
             raise TimedOut(
                 f"an exchange is not at its end in time: got {timeout} s. Wait for it again"
             )
+        self._thread.join()
         if self._error is not None:
             # Others may be lost: the duplicate is left to MPI_Finalize.
             raise self._error
@@ -84,6 +89,8 @@ class Moving:
             )
         except BaseException as error:
             self._error = error
+        finally:
+            self._over.set()
 
     def __repr__(self) -> str:
         state = "inherited" if self._made.inherited else "done" if self.done else "on its way"

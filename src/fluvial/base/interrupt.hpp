@@ -12,6 +12,10 @@ namespace fluvial {
 void set_interrupt_check(std::function<void()> check);
 void check_interrupt();
 
+/// Base of what a function of the user's throws that is to end the program, as Ctrl-C in the middle
+/// of it does: where a wait serves the function's verb, it ends the wait, too.
+class Interruption {};
+
 /// In a long computation: asks about ten times a second. What a pass costs is next to nothing.
 class InterruptPoints {
   public:

@@ -124,6 +124,11 @@ void Pool::follow(const FuturePtr& future, const FuturePtr& other) {
 
 std::vector<FuturePtr> Pool::wait_for_some(double timeout_s) {
     check_process();
+    {
+        // From now on this thread serves the pool while it waits elsewhere, and the lead's does
+        // not, which has its streams to serve: to take turns from this one would help nobody.
+        const progress::Served::Inside inside(state_->served);
+    }
     const Deadline deadline(timeout_s);
     std::vector<FuturePtr> taken;
     state_->wait([&] {

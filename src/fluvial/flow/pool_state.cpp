@@ -116,6 +116,7 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
         clock_offsets_ns = comm.allgather_values(mpi::clock_offset(comm, now_ns));
     }
     if (rank != lead_rank) {
+        served.end();  // its tasks have nothing to serve but streams and scans
         return;
     }
     server =

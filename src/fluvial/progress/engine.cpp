@@ -108,12 +108,19 @@ bool serve(Served::Entry& entry) {
     }
     ++depth;
     bool moved = true;
+    bool ends_waits = false;
+    // The verb that is served keeps the failure for its own next call.
     try {
         moved = entry.serve();
-    } catch (...) {
-        // The verb that is served keeps the failure for its own next call.
+    } catch (const Interruption&) {
+        interrupted = std::current_exception();
+        ends_waits = true;
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
     }
     --depth;
+    if (ends_waits && depth > 0) {
+        std::rethrow_exception(interrupted);  // serve_others() does so in the outermost wait
+    }
     return moved;
 }
 
@@ -220,8 +227,9 @@ bool serves_others(const Served* own) {
     if (setups > 0) {
         return false;
     }
-    const Entries& mine = own_entries();
-    return mine.size() > 1 || (mine.size() == 1 && (own == nullptr || mine.front() != own->entry_));
+    return std::ranges::any_of(own_entries(), [own](const auto& entry) {
+        return (own == nullptr || entry != own->entry_) && may_serve(*entry);
+    });
 }
 
 bool serve_others(const Served* own) {

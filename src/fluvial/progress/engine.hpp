@@ -14,8 +14,8 @@
 /// | a wait finds nothing            | what this thread serves  | is served once; the wait looks again            |
 /// |                                 | what others serve        | is left to them                                 |
 /// | what is served throws           |                          | its verb keeps it for its own next call         |
-/// | Ctrl-C in a wait inside of what | any                      | ends that wait and all around it                |
-/// | is served                       |                          |                                                 |
+/// | Ctrl-C in what is served, in a  | any                      | ends the waits there and all around it          |
+/// | wait or a function of Python    |                          |                                                 |
 /// | a wait during Setup             | any                      | nothing is served: a rank that was still        |
 /// |                                 |                          | serving would keep others from what MPI can     |
 /// |                                 |                          | only do blocking (a split), while they keep it  |

@@ -152,6 +152,39 @@ TEST_CASE("Ctrl-C ends a wait and those around it") {
     CHECK_THROWS_WITH(wait_for([] { return false; }), "Ctrl-C");
 }
 
+TEST_CASE("Ctrl-C in a function that is served ends the waits around it") {
+    struct Pressed : std::runtime_error, Interruption {
+        using std::runtime_error::runtime_error;
+    };
+    int outer = 0;
+    int inner = 0;
+    bool broken_off = false;
+    const Served first(
+        [&] {
+            if (++outer == 1) {
+                try {
+                    wait_for([] { return false; });  // serves the second
+                } catch (const Pressed&) {
+                    broken_off = true;
+                    throw;
+                }
+            }
+            return false;
+        },
+        false);
+    const Served second(
+        [&]() -> bool {
+            if (++inner == 1) {
+                throw Pressed("Ctrl-C");
+            }
+            return false;
+        },
+        false);
+    CHECK_THROWS_WITH_AS(wait_for([] { return false; }), "Ctrl-C", Pressed);
+    CHECK(broken_off);
+    CHECK_NOTHROW(wait_for([&, before = outer] { return outer > before; }));  // it is told once
+}
+
 TEST_CASE("a thread serves what it was inside of last, alone") {
     std::atomic<std::thread::id> by;
     std::atomic<int> turns = 0;
