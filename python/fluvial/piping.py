@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ._core import Error, InvalidArgument
 from .base.arguments import to_mapping, to_path, wrong_type
 from .base.messages import shown, without_addresses
+from .describe.engines import Options
 from .distribute.assignment import Strategy, describe
 from .distribute.own_strategy import Own
 from .mpi.communicator import Communicator, check_communicator
@@ -154,11 +155,9 @@ def pipe(
     report = PipeReport()
     interrupted = False
     with contextlib.ExitStack() as opened:
-        series = [
-            opened.enter_context(open_any(name, "r", comm, **to_mapping(reading, "reading")))
-            for name in names
-        ]
-        followed = names if to_mapping(reading, "reading").get("follow") else ()
+        further = _options(reading, "reading")
+        series = [opened.enter_context(open_any(name, "r", comm, **further)) for name in names]
+        followed = names if further.get("follow") else ()
         ranks.run(lambda: _check_files_apart(series, followed, target), everywhere=True)
         sources = Sources(series, names, choice)
         transfer = Transfer(Sharing(comm, strategy, own), selecting)
@@ -168,7 +167,7 @@ def pipe(
                 of_sources = sources.steps_checked(transfer.check)
             else:
                 of_sources = sources.steps()
-            with open_any(target, "w", comm, **to_mapping(writing, "writing")) as sink:
+            with open_any(target, "w", comm, **_options(writing, "writing")) as sink:
                 try:
                     run(sources, of_sources, sink, transfer, pacing, report, on_step)
                 except KeyboardInterrupt:
@@ -178,6 +177,10 @@ def pipe(
     if interrupted:
         raise KeyboardInterrupt
     return report
+
+
+def _options(further: Mapping[str, object] | None, what: str) -> Options:
+    return dict(to_mapping(further, what))
 
 
 def _told(steps: int) -> str:

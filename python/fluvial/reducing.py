@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -224,7 +224,7 @@ def _is_several(arrays: object) -> TypeGuard[Sequence[object]]:
     )
 
 
-def _first(arrays: object) -> Any:
+def _first(arrays: object) -> object:
     return arrays[0] if _is_several(arrays) else arrays
 
 
@@ -303,14 +303,14 @@ def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Reduced:
     except Exception as error:
         failure = error
     ranks = Together(comm)
-    of_all: list[Any] = ranks.all_have((facts, _text(failure)))
+    of_all = ranks.all_have((facts, _text(failure)))
     _raise_first(of_all, failure)
     if call is None:
         raise AssertionError("bug in Fluvial: no call and no failure")
-    if len({number for (_, number), _ in of_all}) > 1:
+    said = [theirs for theirs, _ in of_all if theirs is not None]  # by all, as none has failed
+    if len({number for _, number in said}) > 1:
         check_alike(ranks.all_have(terms.encode()))
-    facts_of_all = [arrays for (arrays, _), _ in of_all]
-    shape, begin, axis = _concatenate(facts_of_all, ranks.rank_and_size[0])
+    shape, begin, axis = _concatenate([arrays for arrays, _ in said], ranks.rank_and_size[0])
     offset = tuple(begin if i == axis else 0 for i in range(len(shape)))
 
     def run(operators: Mapping[str, Resolved]) -> Results:

@@ -32,15 +32,7 @@ _WHY_ANY = {
         "flow/future.py:AnyFuture",
         "flow/task_core.py:TaskPlace",
     ),
-    "what a caller has given, before it is checked": (
-        "base/arguments.py:to_mapping",
-        "describe/engines.py:Options",
-    ),
-    "a document of JSON, or a series of which the command asks what it is": (
-        "cli/looks.py:Look.__init__",
-        "cli/tables.py:Described",
-        "cli/watching.py:Seen",
-    ),
+    "what a caller has given, before it is checked": ("describe/engines.py:Options",),
     "a value of a script, or a node of its tree, whose type the script's own checker knows": (
         "swift/builtin.py:Builtin.function",
         "swift/frames.py:Get",

@@ -8,7 +8,7 @@ import operator
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex, TypeVar, cast
+from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from .._core import InvalidArgument, OutOfBounds, UnknownName, WrongType
 from .messages import did_you_mean, listed, shown, shown_text
 
 Choice = TypeVar("Choice")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 ndim_max = 16
 """Dimensions that an array has at most."""
@@ -235,7 +237,9 @@ def to_path(value: object, what: str) -> str:
     return to_text(path, what)
 
 
-def to_mapping(value: object, what: str, allowed: str = "a dict") -> Mapping[Any, Any]:
+def to_mapping(
+    value: Mapping[Key, Value] | None, what: str, allowed: str = "a dict"
+) -> Mapping[Key, Value]:
     """Return a mapping; None is an empty one."""
     if value is None:
         return {}

@@ -8,7 +8,7 @@ from .arguments import to_index, to_int
 from .messages import shown
 
 
-def to_bytes(size: int | str | None, option: str) -> int:
+def to_bytes(size: object, option: str) -> int:
     """Return a number of bytes from 1048576, "1 MiB", "256Mi", "2 GB"; None is 0.
 
     >>> to_bytes("1.5 KiB", "buffer")

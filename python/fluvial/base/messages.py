@@ -6,13 +6,23 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Protocol
 
 from .. import _core
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]*")
 _ELEMENTS_SHOWN = 4
 _CHARS_SHOWN = 80  # of the core's shortened(), too
+
+
+class _Shaped(Protocol):
+    """An array of some library."""
+
+    @property
+    def dtype(self) -> object: ...
+
+    @property
+    def shape(self) -> Iterable[object]: ...
 
 
 class _Short(reprlib.Repr):
@@ -31,7 +41,7 @@ class _Short(reprlib.Repr):
         return super().repr1(x, level)
 
 
-def _array(array: Any) -> str:
+def _array(array: _Shaped) -> str:
     import numpy as np  # which not every program has use for
 
     if isinstance(array, np.generic):

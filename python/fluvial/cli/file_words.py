@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -72,11 +72,14 @@ def _is_series(name: str) -> bool:
     return not os.path.exists(name) and (has_number(name) or not names_files(name))
 
 
-def _in_cells(dataset: tables.Described) -> tables.Row:
+def _in_cells(dataset: tables.DescribedDataset) -> tables.Row:
     """Return a described dataset as cells of text."""
     attrs = dataset.get("attributes", {})
-    row = {key: value for key, value in dataset.items() if key != "attributes"}
-    row |= {key: " ".join(map(str, row[key])) for key in ("dims", "shape") if key in row}
+    said = cast("tables.Row", {k: value for k, value in dataset.items() if k != "attributes"})
+    row: tables.Row = {
+        key: " ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in said.items()
+    }
     return {**row, "units": attrs.get("units", attrs.get("unitSI"))}
 
 

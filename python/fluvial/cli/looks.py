@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .._core import InvalidArgument, TimedOut
 from ..base.messages import shown
@@ -15,23 +15,29 @@ from ..mpi.communicator import world
 from ..opening import names_files
 from ..opening import open as open_any
 from ..pipeline.step_choice import StepChoice
-from ..stage.reader import ReadStep
+from ..stage.reader import ReadSeries, ReadStep
 
 if TYPE_CHECKING:
+    from ..scan.file import File
+    from ..scan.file_series import FileSeries
     from ..scan.file_step import FileStep
 
 Step: TypeAlias = "ReadStep | FileStep"
 """A step of a stream or of files."""
+Files: TypeAlias = "File | FileSeries"
 
 
 class Look:
     """A series that is looked at."""
 
-    def __init__(self, name: str, series: Any, live: bool) -> None:
+    def __init__(self, name: str, series: ReadSeries | Files) -> None:
         self.name = name
         self.series = series
-        self.live = live
+
+    @property
+    def live(self) -> bool:
         """Whether it is a stream: then there is the newest step alone."""
+        return isinstance(self.series, ReadSeries)
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -50,7 +56,7 @@ class Look:
         TimedOut
             A stream has none yet.
         """
-        if self.live:
+        if isinstance(self.series, ReadSeries):
             if number is not None:
                 raise InvalidArgument(
                     f"a stream is looked at as it is: got step {number} of {shown(self.name)}; "
@@ -73,12 +79,12 @@ class Look:
 
     def steps(self, choice: str | None, count: int | None) -> Iterator[Step]:
         """Give the chosen steps of files, or so many of a stream as they come, one unless said."""
-        if not self.live:
+        if not isinstance(self.series, ReadSeries):
             if count is not None:
                 raise InvalidArgument(
                     f"--count is of streams: got {count} for {shown(self.name)}; allowed: --steps"
                 )
-            yield from self._chosen(choice)
+            yield from self._chosen(self.series, choice)
             return
         if choice is not None:
             raise InvalidArgument(
@@ -90,9 +96,9 @@ class Look:
                 return
             yield step
 
-    def _chosen(self, choice: str | None) -> Iterator[Step]:
+    def _chosen(self, files: Files, choice: str | None) -> Iterator[Step]:
         wanted = StepChoice(choice)
-        indices = self.series.steps.indices
+        indices = files.steps.indices
         chosen = [at for at, number in enumerate(indices) if number in wanted]
         if choice is not None and not chosen:
             raise InvalidArgument(
@@ -100,12 +106,12 @@ class Look:
                 f"{numbers(indices)}"
             )
         for at in chosen:
-            yield self.series.steps[at]
+            yield files.steps[at]
 
     def newest(self) -> Step | None:
         """Return the step of which something is told: None where a stream has none yet."""
         with contextlib.suppress(TimedOut):
-            return self.series.next() if self.live else self.step(None)
+            return self.series.next() if isinstance(self.series, ReadSeries) else self.step(None)
         return None
 
 
@@ -118,7 +124,7 @@ def looking_at(
     if names_files(name):
         options = {"isolated": True} if isolated else {}
         with open_any(name, "r", world(), **options) as series:
-            yield Look(name, series, live=False)
+            yield Look(name, series)
         return
     if world() is not None:
         raise InvalidArgument(
@@ -129,7 +135,7 @@ def looking_at(
     with open_any(
         name, "r", start="observe", rendezvous_timeout=wait, step_timeout=wait, **options
     ) as series:
-        yield Look(name, series, live=True)
+        yield Look(name, series)
 
 
 def numbers(indices: Iterable[int]) -> str:

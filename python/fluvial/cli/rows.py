@@ -11,7 +11,7 @@ import xarray as xr
 
 from .._core import DamagedFile, InvalidArgument
 from ..scan.file import File
-from .tables import Described, Plain, Row, layout_in_words
+from .tables import Described, DescribedDataset, Plain, Row, layout_in_words
 
 
 def rows_of(result: xr.Dataset) -> list[Row]:
@@ -59,7 +59,7 @@ def plain(value: object) -> Plain:
 def describe_file(file: File) -> Described:
     """Return what `fluvial info` says, as JSON knows it."""
     sizes = map(bytes_at, file.paths)
-    datasets: list[Described] = []
+    datasets: list[DescribedDataset] = []
     for name in file.names:
         try:
             dataset = file[name]

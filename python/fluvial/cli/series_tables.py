@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from .._core import DamagedFile, InvalidArgument
 from ..base.messages import shown
 from ..pipeline.conversion import DatasetChoice
+from ..stage.dataset import Dataset
+from ..stage.reader import ReadSeries
 from .looks import Look, Step, numbers
 from .rows import attribute, bytes_at, plain
-from .tables import Described, Row, layout_in_words
+from .stream_status import status_of
+from .tables import Described, DescribedDataset, Row, layout_in_words
 
 _STATISTICS = ("min", "max", "mean")
 
@@ -22,11 +24,13 @@ def describe_series(look: Look) -> Described:
     """Return what `fluvial info` says of a stream, or of files with a number each."""
     step = look.newest()
     series = look.series
-    described: Described = {"files": [look.name] if look.live else series.paths}
-    if look.live:
-        described |= {"format": "stream", "bytes": None, "status": series.status}
+    described: Described
+    if isinstance(series, ReadSeries):
+        described = {"files": [look.name], "format": "stream", "bytes": None}
+        described |= {"status": status_of(series)}
     else:
-        described |= {"format": series.format, "bytes": sum(map(bytes_at, series.paths))}
+        described = {"files": series.paths, "format": series.format}
+        described |= {"bytes": sum(map(bytes_at, series.paths))}
         described |= {"steps": len(series.steps), "numbers": numbers(series.steps.indices)}
     described |= {
         "step": None if step is None else step.iteration,
@@ -66,7 +70,7 @@ def _check_found(look: Look, datasets: list[str], found: Iterable[str]) -> None:
             )
 
 
-def _listed(described: Described) -> Row:
+def _listed(described: DescribedDataset) -> Row:
     attrs = described.get("attributes", {})
     return {
         "dataset": described["name"],
@@ -90,7 +94,7 @@ def statistic_rows(
             listed.add(name)
             found: Row = dict.fromkeys(_STATISTICS)
             try:
-                found |= _statistics(step, name, look.live)
+                found |= _statistics(step, name)
             except DamagedFile as error:
                 found["min"] = str(error)
             time = plain(step.time)
@@ -99,22 +103,25 @@ def statistic_rows(
         _check_found(look, datasets, listed)
 
 
-def _statistics(step: Step, name: str, live: bool) -> Row:
+def _statistics(step: Step, name: str) -> Row:
     try:
-        dataset: Any = step[name]
+        dataset = step[name]
     except InvalidArgument as error:  # of a codec that is not known
         return {"min": str(error)}
     if dataset.size == 0:
         return {}
     operators = {name: name for name in _STATISTICS}
     try:
-        found = dataset.reduce(operators, **({"local": True} if live else {}))
+        if isinstance(dataset, Dataset):
+            found = dataset.reduce(operators, local=True)
+        else:
+            found = dataset.reduce(operators)
     except InvalidArgument:
         return {}  # complex numbers have no least one
     return {name: plain(np.asarray(found[name])[()]) for name in _STATISTICS}
 
 
-def _described(step: Step, name: str) -> Described:
+def _described(step: Step, name: str) -> DescribedDataset:
     try:
         dataset = step[name]
         layout = getattr(dataset, "layout", None)

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypedDict
 
 from rich.console import Console
 from rich.table import Table
@@ -18,12 +18,45 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..scan.described_dataset import Layout
+    from .stream_status import StreamStatus
 
 Plain = None | bool | int | float | str | list["Plain"]
 """What JSON knows."""
 Row = dict[str, Plain]
-Described: TypeAlias = dict[str, Any]
-"""What a file or a dataset is, by key, as JSON takes it."""
+
+
+class DescribedDataset(TypedDict, total=False):
+    """What a dataset is, by key, as JSON takes it."""
+
+    name: str
+    error: str
+    """Why it cannot be opened; then there is nothing else."""
+    dtype: str
+    dims: list[str]
+    shape: list[int]
+    layout: str
+    attributes: dict[str, Plain]
+
+
+class Described(TypedDict, total=False):
+    """What files or a stream are, likewise."""
+
+    files: list[str]
+    format: str
+    bytes: int | None
+    status: StreamStatus
+    """Of a stream."""
+    steps: int
+    """Of numbered files, as `numbers`."""
+    numbers: str
+    step: int | None
+    """The one that is described."""
+    time: Plain
+    dimensions: dict[str, int]
+    attributes: dict[str, Plain]
+    datasets: list[DescribedDataset]
+    left_out: dict[str, str]
+
 
 _ROWS_SHOWN = 40
 

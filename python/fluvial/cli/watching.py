@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, TypeAlias
+from typing import TypedDict, cast
 
 from rich.console import Console
 from rich.live import Live
@@ -14,16 +14,37 @@ from rich.text import Text
 
 from .._core import Error, NoSuchFile
 from ..opening import open as open_any
+from ..stage.reader import ReadSeries
 from ..store.progress_mark import Writer, progress_of
 from . import tables
 from .looks import Look
 from .printing import Format, print_csv
 from .rows import bytes_at
+from .stream_status import ReaderStatus, status_of
 
-Seen: TypeAlias = dict[str, Any]
-"""What one look has seen: numbers, words, and of a stream its readers."""
 _GOES_ON = "going on"
 _UNKNOWN = "unknown"  # whether it goes on: of files of other programs
+
+
+class Seen(TypedDict, total=False):
+    """What one look has seen."""
+
+    at_s: float
+    state: str
+    steps: int
+    bytes: int
+    discarded: int
+    """Steps of a stream, as those below; `queue_depth` and what follows are of its queue."""
+    unread: int
+    spoiled: int
+    spilled: int
+    queue_depth: int
+    queue_steps: int
+    bytes_in_use: int
+    full: str
+    readers: list[ReaderStatus]
+    steps_per_s: float | None
+    bytes_per_s: float | None
 
 
 def watch(look: Look, interval: float, count: int | None, format: Format) -> None:
@@ -45,9 +66,9 @@ def watch(look: Look, interval: float, count: int | None, format: Format) -> Non
 
 
 def _seen(look: Look, last: Seen | None) -> Seen:
-    if not look.live:
+    if not isinstance(look.series, ReadSeries):
         return _seen_of_files(look, last)
-    status = look.series.status
+    status = status_of(look.series)
     ended = status["writers_closed"] == status["writer_ranks"]
     state = status["failure"] or ("ended" if ended else _GOES_ON)
     return {
@@ -55,8 +76,14 @@ def _seen(look: Look, last: Seen | None) -> Seen:
         "state": state,
         "steps": status["steps_written"],
         "bytes": status["bytes_staged"],
-        **{key: status[f"steps_{key}"] for key in ("discarded", "unread", "spoiled", "spilled")},
-        **{key: status[key] for key in ("queue_depth", "queue_steps", "bytes_in_use", "full")},
+        "discarded": status["steps_discarded"],
+        "unread": status["steps_unread"],
+        "spoiled": status["steps_spoiled"],
+        "spilled": status["steps_spilled"],
+        "queue_depth": status["queue_depth"],
+        "queue_steps": status["queue_steps"],
+        "bytes_in_use": status["bytes_in_use"],
+        "full": status["full"],
         "readers": [reader for reader in status["readers"] if not reader["observes"]],
     }
 
@@ -85,12 +112,16 @@ def _seen_of_files(look: Look, last: Seen | None) -> Seen:
 
 def _with_rates(seen: Seen, last: Seen | None) -> Seen:
     """Return what was seen with steps and bytes a second since the last look."""
-    found = {key: value for key, value in seen.items() if key != "at_s"}
-    for key in ("steps", "bytes"):
-        passed = 0.0 if last is None else seen["at_s"] - last["at_s"]
-        gained = 0 if last is None else seen[key] - last[key]
-        found[f"{key}_per_s"] = round(gained / passed, 3) if passed > 0 else None
+    before = seen if last is None else last
+    found = seen.copy()
+    passed = found.pop("at_s") - before["at_s"]
+    found["steps_per_s"] = _rate(seen["steps"] - before["steps"], passed)
+    found["bytes_per_s"] = _rate(seen["bytes"] - before["bytes"], passed)
     return found
+
+
+def _rate(gained: int, seconds: float) -> float | None:
+    return round(gained / seconds, 3) if seconds > 0 else None
 
 
 class _Screen:
@@ -127,8 +158,8 @@ class _Screen:
 
 def _flat(seen: Seen) -> list[tables.Row]:
     """Return a row for each reader, or one where there is none."""
-    of_series = {key: value for key, value in seen.items() if key != "readers"}
-    readers = seen.get("readers") or [{}]
+    of_series = cast(tables.Row, {k: value for k, value in seen.items() if k != "readers"})
+    readers = cast(list[tables.Row], seen.get("readers") or [{}])
     keys = (
         "number",
         "ranks",
@@ -143,16 +174,19 @@ def _flat(seen: Seen) -> list[tables.Row]:
 
 def _words(seen: Seen) -> list[str]:
     words = [f"{seen['steps']} steps", f"{seen['bytes'] / 1e6:.1f} MB"]
-    if seen["steps_per_s"] is not None:
-        words.append(f"{seen['steps_per_s']:.4g} steps/s")
-        words.append(f"{seen['bytes_per_s'] / 1e6:.4g} MB/s")
+    steps_per_s, bytes_per_s = seen["steps_per_s"], seen["bytes_per_s"]
+    if steps_per_s is not None and bytes_per_s is not None:
+        words.append(f"{steps_per_s:.4g} steps/s")
+        words.append(f"{bytes_per_s / 1e6:.4g} MB/s")
     if "readers" in seen:
         words.append(f"queue {seen['queue_depth']} of {seen['queue_steps']} ({seen['full']})")
-        words += [
-            f"{seen[key]} {key}"
-            for key in ("discarded", "unread", "spoiled", "spilled")
-            if seen[key]
-        ]
+        lost = {
+            "discarded": seen["discarded"],
+            "unread": seen["unread"],
+            "spoiled": seen["spoiled"],
+            "spilled": seen["spilled"],
+        }
+        words += [f"{count} {what}" for what, count in lost.items() if count]
         words += [
             f"reader {r['number']} ({r['ranks']} ranks, {r['state']}): {r['steps_taken']} steps, "
             f"lag {r['lag_steps']}{_spilled(r)}, {r['steps_discarded']} discarded"
@@ -161,7 +195,7 @@ def _words(seen: Seen) -> list[str]:
     return [*words, seen["state"]]
 
 
-def _spilled(reader: Seen) -> str:
+def _spilled(reader: ReaderStatus) -> str:
     return f" ({reader['lag_on_disk']} on the disk)" if reader["lag_on_disk"] else ""
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -36,11 +35,14 @@ def pair(values: object, what: str) -> tuple[object, object]:
     return out[0], out[1]
 
 
-def _several(values: Any, what: str) -> list[object]:
-    several = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
-    if not several or not np.ndim(values):
-        raise wrong_type(what, values, "a list of numbers")
-    return list(values)
+def _several(values: object, what: str) -> list[object]:
+    if (
+        isinstance(values, Sequence | np.ndarray)
+        and not isinstance(values, str)
+        and np.ndim(values)
+    ):
+        return list(values)
+    raise wrong_type(what, values, "a list of numbers")
 
 
 def c_int(value: object, what: str) -> int:

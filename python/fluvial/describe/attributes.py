@@ -92,22 +92,23 @@ def _plain_value(name: str, value: object) -> AttributeValue:
 def _plain_list(
     name: str, value: np.ndarray | tuple[object, ...] | list[object]
 ) -> list[int] | list[float] | list[str]:
-    items: list[Any] = [
+    items = [
         _plain_value(name, item)
         for item in (value.ravel() if isinstance(value, np.ndarray) else value)
     ]
     kinds = {type(item) for item in items}
     if kinds <= {int, bool}:
-        if items and min(items) < 0 and max(items) >= 2**63:
+        whole = [int(item) for item in items if isinstance(item, int)]
+        if whole and min(whole) < 0 and max(whole) >= 2**63:
             raise _core.WrongType(
                 f"attribute {shown(name)} is beyond 64-bit integers: got {shown(value)}; "
                 "allowed: integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
             )
-        return [int(item) for item in items]
+        return whole
     if kinds <= {int, float, bool}:
-        return [float(item) for item in items]
+        return [float(item) for item in items if isinstance(item, int | float)]
     if kinds == {str}:
-        return items
+        return [item for item in items if isinstance(item, str)]
     raise _core.WrongType(
         f"attribute {shown(name)} mixes types: got {shown(value)}; "
         "allowed: lists of int, float or str"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import Literal, Protocol, SupportsIndex, TypeAlias
+from typing import Literal, Protocol, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 
@@ -36,9 +36,17 @@ class Chosen(Protocol):
 
 def by_dimension(indexers: Indexers | None, named: Mapping[str, object]) -> dict[Hashable, object]:
     """Return what a call of `sel` or `isel` says of each dimension, in a mapping or by name."""
-    found: dict[Hashable, object] = dict(to_mapping(indexers, "indexers", "a dict of dimensions"))
+    found = dict(to_indexers(indexers, "indexers", "a dict of dimensions"))
     found.update(named.items())
     return found
+
+
+def to_indexers(
+    indexers: Indexers | None, what: str, allowed: str = "a dict"
+) -> Mapping[Hashable, object]:
+    """Return what is said of dimensions, whatever their keys are; None is an empty mapping."""
+    # Keys of Mapping are invariant: one by str is none by Hashable.
+    return to_mapping(cast("Mapping[Hashable, object] | None", indexers), what, allowed)
 
 
 def to_hyperslab(

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, AnyStr, Literal, overload
+from typing import AnyStr, Literal, overload
 
 import numpy as np
 
@@ -267,7 +267,7 @@ def _run(
     environment: dict[str, str],
     timeout: float | None,
     text: bool,
-) -> CompletedCommand[Any]:
+) -> CompletedCommand[str] | CompletedCommand[bytes]:
     with contextlib.ExitStack() as opened:
         ends = output_ends(opened, folder, outputs)
         job = Job.start(
@@ -283,8 +283,11 @@ def _run(
         with job:
             told, late = outputs_of(job.process, timeout)
             code = job.wait()
-    shown_outputs = [_decoded(one) if text else one for one in told]
-    done: CompletedCommand[Any] = CompletedCommand(words, code, *shown_outputs)
+    done: CompletedCommand[str] | CompletedCommand[bytes]
+    if text:
+        done = CompletedCommand(words, code, *map(_decoded, told))
+    else:
+        done = CompletedCommand(words, code, *told)
     if late:
         raise _core.TimedOut(
             f"a program was killed at its time limit: got {shown(words)}; allowed: up to "
@@ -314,7 +317,7 @@ def _decoded(output: bytes | None) -> str | None:
 
 
 def _last_lines(
-    done: CompletedCommand[Any],
+    done: CompletedCommand[str] | CompletedCommand[bytes],
     folder: pathlib.Path,
     outputs: tuple[str | os.PathLike[str] | None, ...],
 ) -> str:

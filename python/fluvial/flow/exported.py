@@ -99,12 +99,12 @@ class ExportedTask:
         results = unpack_of(self.outputs)(said)
         return results[0] if len(results) == 1 else results or None
 
-    def _checked(self, code: str, value: Any) -> Value:
+    def _checked(self, code: str, value: object) -> Value:
         what = f"an input of {self.name}"
         if code in _CHECKS:
             return _CHECKS[code](value, what)
         try:
-            return memoryview(value).tobytes()
+            return memoryview(cast(bytes, value)).tobytes()
         except TypeError:
             raise wrong_type(what, value, "bytes") from None
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import enum
 import functools
 import logging
 import math
@@ -11,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from .. import _core
 from ..base.arguments import to_choice, to_wait
@@ -30,8 +31,13 @@ _CANCELLED = "TaskCancelled"
 """What the core calls the failure of a task that was cancelled."""
 
 
-STAYED = object()
-"""Instead of a value that has stayed on the rank that made it."""
+class _Stayed(enum.Enum):
+    """Instead of a value that has stayed on the rank that made it."""
+
+    STAYED = 0
+
+
+STAYED: Final = _Stayed.STAYED
 
 
 def limit_of(timeout: float | None) -> float | None:
@@ -52,7 +58,7 @@ class Future(concurrent.futures.Future[R]):
         """The pool that it belongs to."""
         self.task: TaskState | None = None
         """What that knows it by; None for one whose result was in the journal."""
-        self._fetched: Any = STAYED
+        self._fetched: R | _Stayed = STAYED
         self.first: TaskState | None = None
         """The first of the tasks that start together, of whose results it is made."""
         self.key: str | None = None
@@ -80,7 +86,7 @@ class Future(concurrent.futures.Future[R]):
             self._parts = self._parts or made  # another thread may have made them
         return list(self._parts)
 
-    def _follow(self, whole: concurrent.futures.Future[Any]) -> None:
+    def _follow(self, whole: Future[R]) -> None:
         """Be told what came of the task of which this is a part."""
         if whole.cancelled():
             self.become_cancelled()
@@ -170,13 +176,13 @@ class Future(concurrent.futures.Future[R]):
         value = super().result(self._serve_until_it_ends(timeout))
         if value is not STAYED:
             return value
-        if self._fetched is STAYED:
+        if isinstance(self._fetched, _Stayed):
             left = math.inf if timeout is None else timeout - (time.monotonic() - begin)
             assert self.task is not None  # what has stayed on a rank is of a task that ran
             message = self.core.result(self.task, max(0.0, left))
             if message is None:
                 raise TimeoutError
-            self._fetched = unpacked(message)
+            self._fetched = cast(R, unpacked(message))
         return self._fetched
 
     def exception(self, timeout: float | None = None) -> BaseException | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import _core
 from ..base.messages import shown
@@ -96,7 +96,7 @@ class KeyedTasks:
         ]
 
     @staticmethod
-    def _added(journal: Journal, finished: Sequence[Finished]) -> dict[Any, _core.Error]:
+    def _added(journal: Journal, finished: Sequence[Finished]) -> dict[str | None, _core.Error]:
         """Write them, all at once; return by key why the journal cannot have some."""
         try:
             journal.add(finished)

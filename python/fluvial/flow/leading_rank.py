@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from .. import _core
 from .busy_ranks import BusyRanks
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from .sent_calls import SentCall, SentInput, SentOptions
     from .task_core import CoreCall, CoreInput, CoreSettings, Failure, Report, TaskCore, TaskState
 
+_Request: TypeAlias = (
+    tuple[Literal["timeline", "busy"], object]
+    | tuple[Literal["result"], tuple[int, float]]
+    | tuple[Literal["cancel"], tuple[list[int], bool]]
+    | tuple[Literal["running"], int]
+)
+"""What the program asks, and of what."""
 _LOOK_EVERY_S = 0.5
 _END_TIMEOUT_S = 10.0
 _LEAD_ABORTS_S = 10.0
@@ -183,25 +190,25 @@ class Lead:
         try:
             while True:
                 number, word, about = self._requests.recv()
-                self._requests.send((number, self._answer_to(word, about)))
+                self._requests.send((number, self._answer_to((word, about))))
         except (EOFError, OSError):  # the program is gone
             pass
         except BaseException:
             traceback.print_exc()
             _abort()
 
-    def _answer_to(self, word: str, about: Any) -> object:
-        if word == "timeline":
+    def _answer_to(self, request: _Request) -> object:
+        if request[0] == "timeline":
             return self._core.timeline()
-        if word == "busy":
+        if request[0] == "busy":
             with self._lock:
                 return self._busy.count()
-        if word == "result":
-            return self._result(*about)
-        if word == "cancel":
-            numbers, running = about
+        if request[0] == "result":
+            return self._result(*request[1])
+        if request[0] == "cancel":
+            numbers, running = request[1]
             return [self._cancel(number, running) for number in numbers]
-        state = self._state_of(about)
+        state = self._state_of(request[1])
         return state is not None and state.running
 
     def _cancel(self, number: int, running: bool) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
 
 from .payload import Unpickler, unpacked
 
@@ -26,7 +25,7 @@ def unpacked_in_main(message: bytearray) -> object:
 class _MainUnpickler(Unpickler):
     """Stands in for what cloudpickle has written to make a class and to fill it."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         found = super().find_class(module, name)
         if module.partition(".")[0] != "cloudpickle":
             return found
@@ -39,9 +38,10 @@ class _MainUnpickler(Unpickler):
 
 def _class_maker(make: Callable[..., type]) -> Callable[..., type]:
     def class_of(
-        kind: type, name: str, bases: tuple[Any, ...], known: dict[str, Any], *rest: object
+        kind: type, name: str, bases: tuple[object, ...], known: dict[str, object], *rest: object
     ) -> type:
-        path = known.get("__qualname__", name)  # journals of earlier builds have the name alone
+        # Journals of earlier builds have the name alone.
+        path = str(known.get("__qualname__", name))
         found = _defined(known.get("__module__"), path, kind, bases)
         return found or make(kind, name, bases, known, *rest)
 
@@ -50,12 +50,12 @@ def _class_maker(make: Callable[..., type]) -> Callable[..., type]:
 
 def _enum_maker(make: Callable[..., type]) -> Callable[..., type]:
     def enum_of(
-        bases: tuple[Any, ...],
+        bases: tuple[object, ...],
         name: str,
         path: str,
-        members: dict[str, Any],
+        members: dict[str, object],
         module: str,
-        *rest: Any,
+        *rest: object,
     ) -> type:
         found = _defined(module, path, type(bases[-1]), bases)
         return found or make(bases, name, path, members, module, *rest)
@@ -73,7 +73,7 @@ def _filler(fill: Callable[[type, object], type]) -> Callable[[type, object], ty
     return filled
 
 
-def _defined(module: object, path: str, kind: type, bases: tuple[Any, ...]) -> type | None:
+def _defined(module: object, path: str, kind: type, bases: tuple[object, ...]) -> type | None:
     """Return the class of this name that the main program has, if it is one of this kind."""
     found: object = sys.modules["__main__"] if module == "__main__" else None
     for name in path.split("."):

@@ -8,6 +8,7 @@ import io
 import pickle
 import struct
 from collections.abc import Callable, Sequence
+from types import NotImplementedType
 from typing import Any, Protocol, TypeAlias
 
 from .. import _core
@@ -154,7 +155,7 @@ def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
         def persistent_id(self, thing: object) -> object:
             return self.reference(thing)
 
-        def reducer_override(self, obj: object) -> Any:
+        def reducer_override(self, obj: object) -> NotImplementedType | str | tuple[object, ...]:
             """Send functions of the main program without copies of its names for each.
 
             And classes with their qualified names, of which cloudpickle sends the last part.

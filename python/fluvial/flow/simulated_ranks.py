@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -52,7 +52,8 @@ class SimulatedRanks(Generic[Token]):
         self.now = 0.0
         self._first = ranks - self.workers
         self._scheduler = _core.TaskScheduler(self.workers)
-        self._tasks: list[tuple[SimulatedTask, Any]] = []
+        self._tasks: list[SimulatedTask] = []
+        self._tokens: dict[int, Token] = {}
         self._ends: list[tuple[float, int]] = []
         self._kinds: dict[str, int] = {}
         self._events: list[list[tuple[float, float, int, int]]] = [[] for _ in range(self.workers)]
@@ -61,7 +62,8 @@ class SimulatedRanks(Generic[Token]):
     def add(self, task: SimulatedTask, token: Token) -> None:
         """Submit a task now; `next_ends` returns `token` when it has ended."""
         number = len(self._tasks)
-        self._tasks.append((task, token))
+        self._tasks.append(task)
+        self._tokens[number] = token
         kind = self._kinds.setdefault(task.kind, len(self._kinds))
         near = None if task.near is None else task.near - self._first
         if near is not None and not 0 <= near < self.workers:
@@ -82,16 +84,14 @@ class SimulatedRanks(Generic[Token]):
         ended = []
         while self._ends and self._ends[0][0] <= self.now:
             _, number = heapq.heappop(self._ends)
-            task, token = self._tasks[number]
-            self._tasks[number] = task, None
-            self._scheduler.finish(number, task.seconds)
+            self._scheduler.finish(number, self._tasks[number].seconds)
             self._ended += 1
-            ended.append(token)
+            ended.append(self._tokens.pop(number))
         return ended
 
     def _begin(self) -> None:
         for number, ranks in self._scheduler.next(self.now):
-            task, _ = self._tasks[number]
+            task = self._tasks[number]
             end = self.now + task.seconds
             heapq.heappush(self._ends, (end, number))
             for rank in ranks:

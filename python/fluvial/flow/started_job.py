@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from .. import _core
 from ..base.made_here import MadeHere
@@ -43,6 +43,8 @@ from .task_core import (
 )
 from .timeline import Record
 
+_Said: TypeAlias = list[Report] | tuple[tuple[str, str] | None, Record | None]
+"""By the lead: what came of tasks, and at the end what its pool has raised, and the timeline."""
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
 _LONGEST_ANSWER_S = 0.05
@@ -198,11 +200,11 @@ class StartedJob:
             ready = wait([self._tasks, woken], timeout)
             if woken in ready:
                 os.read(woken, 1024)
-            return list(self._receive([])) if self._tasks in ready else []
+            return cast("list[Report]", self._receive([])) if self._tasks in ready else []
         except (EOFError, OSError):
             raise self._ended() from None
 
-    def _receive(self, nothing: Any) -> Any:
+    def _receive(self, nothing: _Said | None) -> _Said | None:
         """Return what the lead has said; `nothing` where another thread has taken that."""
         with self._receiving:
             said = self._tasks.recv() if self._tasks.poll(0) else nothing
@@ -266,10 +268,11 @@ class StartedJob:
         """End the job, when all tasks are done; raise what its pool raised."""
         self._send("close")
         try:
-            said: Any = []
+            said: _Said | None = []
             while isinstance(said, list):  # what came of tasks whose futures know it: cancelled
                 self._tasks.poll(None)
                 said = self._receive((None, None))
+            assert said is not None
             failure, self._timeline = said
         except (EOFError, OSError):
             raise self._ended() from None

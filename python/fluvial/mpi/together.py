@@ -10,7 +10,7 @@ import pickle
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -193,7 +193,7 @@ class Together:
         """
         if self._comm is not None:
             self._come()
-        result: Any = None  # of `work`, or None where another rank works
+        result = cast(Found, None)  # of `work`, or None where another rank works
         error = None
         first = self._comm is None or self._comm.rank == 0
         if first or everywhere:
@@ -258,7 +258,7 @@ class _Message:
     def __init__(self, comm: Communicator, source: int, tag: int) -> None:
         self._comm, self._from = comm, (source, tag)
         self._call: MPI.Request | None = None
-        self.found: Any = None
+        self.found: object = None
 
     def Test(self) -> bool:  # noqa: N802
         """Tell whether it is here, as a request of mpi4py."""
@@ -270,7 +270,7 @@ class _Message:
         return done
 
 
-def _each(of_all: bytearray, sizes: Sequence[int]) -> list[Any]:
+def _each(of_all: bytearray, sizes: Sequence[int]) -> list[Found]:
     """Return what each rank has said, of all that was said in a row."""
     ends = itertools.accumulate(sizes)
     with memoryview(of_all) as said:

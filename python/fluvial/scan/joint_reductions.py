@@ -7,10 +7,9 @@ from typing import Unpack, overload
 
 import xarray as xr
 
-from ..base.arguments import to_mapping
 from ..compute.registry import Reduced
 from ..compute.specs import Inputs, Specs
-from ..describe.selection import Indexers, Over, Selection, one_of
+from ..describe.selection import Indexers, Over, Selection, one_of, to_indexers
 from ..mpi.communicator import Communicator
 from ..store.joined_files import JoinedFiles
 from . import pending_scan, request
@@ -122,7 +121,7 @@ class JointReductions:
 
         def prepare() -> request.Request:
             names, wanted = datasets_of(op, inputs)
-            first = self[names[0]].isel(to_mapping(isel, "isel")).sel(to_mapping(sel, "sel"))
+            first = self[names[0]].isel(to_indexers(isel, "isel")).sel(to_indexers(sel, "sel"))
             chosen = first._selected(selection, weights, where)
             name = names[0] if len(names) == 1 else None
             return request.describe(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, Unpack, cast
+from typing import NoReturn, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -181,8 +181,8 @@ class StepViews:
 def _reduce(
     files: StepFile,
     described: _Describe,
-    where: Any,
-    weights: Any,
+    where: Condition | npt.ArrayLike | None,
+    weights: Weights | npt.ArrayLike | None,
     options: ScanOptions,
 ) -> Reduced:
     """Reduce in place, or by a scan where that is needed. Collective.
@@ -193,8 +193,9 @@ def _reduce(
     step, local = files.step, to_bool(options.get("local", False), "local")
     mask = where if is_array(where) else None
     array = weights if is_array(weights) else None
-    conditions = None if mask is not None else where
-    factors = None if array is not None else weights
+    # What is no array is of the other kind, which types do not see.
+    conditions = None if mask is not None else cast("Condition | None", where)
+    factors = None if array is not None else cast("Weights | None", weights)
     made: list[request.Request] = []
     core: Described = {}
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from ..base.arguments import to_mapping, unknown_name
+from ..base.arguments import unknown_name
 from ..compute.arithmetic import Arithmetic
-from ..describe.selection import Indexers, Over, Selection, to_dims, to_hyperslab
+from ..describe.selection import Indexers, Over, Selection, to_dims, to_hyperslab, to_indexers
 from . import positions
 from .positions import Positions
 from .predicates import Predicate
@@ -82,7 +82,8 @@ class View:
     def isel(self, indexers: Indexers) -> View:
         """Select by number, as xarray's isel."""
         view = self
-        for dim, indexer in to_mapping(indexers, "isel", "a dict of dimensions to numbers").items():
+        wanted = to_indexers(indexers, "isel", "a dict of dimensions to numbers")
+        for dim, indexer in wanted.items():
             name = view.check(dim)
             view = view.replace(name, positions.by_index(view.at(name), indexer, name))
         return view

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypedDict
+from typing import Protocol, TypedDict, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ class Runs(Protocol):
         """Run what `prepare` describes; what it raises is raised on all ranks."""
 
 
-def is_array(extra: object) -> bool:
+def is_array(extra: object) -> TypeGuard[npt.ArrayLike | None]:
     """Tell whether weights or a condition are an array with the extent of a selection, or none."""
     return extra is None or (
         isinstance(extra, np.ndarray | np.bool_ | list | tuple) and not hasattr(extra, "dims")

@@ -7,7 +7,7 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self, overload
+from typing import NamedTuple, Protocol, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +134,7 @@ class FileWriteStep:
         leave nothing out: a file has no place for what no rank wrote. Coordinates of labelled
         arrays along their own axes are written, too, where the files have a place for them: netCDF.
         """
-        given: list[tuple[Any, Any]] = [(name, array)]
+        given: list[tuple[object, npt.ArrayLike | None]] = [(name, array)]
         if isinstance(name, Mapping):
             refuse_array(array)
             given = list(name.items())

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from .. import _core
 from .._core import InvalidArgument
@@ -86,7 +85,7 @@ def _default_directory() -> str:
     return next((directory for directory in said if directory), ".")
 
 
-def _typed(option: str, value: Any, default: object) -> object:
+def _typed(option: str, value: object, default: object) -> object:
     """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
     if option in ("queue_bytes", "spill_bytes"):
         return to_int(to_bytes(value, option), option)

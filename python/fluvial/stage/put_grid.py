@@ -6,18 +6,24 @@ What was selected, transposed or reduced still has the attributes of the whole m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..describe.regular_grid import positions_along
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 _GRID = ("gridSpacing", "gridGlobalOffset", "position")
 
 
 def with_own_grid(
-    attrs: Mapping[str, object], dims: Sequence[str], shape: tuple[int, ...], coords: object
+    attrs: Mapping[str, object],
+    dims: Sequence[str],
+    shape: tuple[int, ...],
+    coords: Mapping[Hashable, xr.DataArray],
 ) -> dict[str, object]:
     """Return attributes with the grid that the coordinates of an array are; none, where not.
 
@@ -28,7 +34,7 @@ def with_own_grid(
     dims, shape
         Its axes.
     coords
-        A mapping of names to coordinates, as xarray's.
+        Coordinates by name, as xarray's.
     """
     own = dict(attrs)
     if "gridSpacing" not in own:
@@ -56,13 +62,13 @@ def with_own_grid(
     return found
 
 
-def _numbers(coords: Any, dim: str) -> np.ndarray | None:
+def _numbers(coords: Mapping[Hashable, xr.DataArray], dim: str) -> np.ndarray | None:
     """Return the coordinates along a dimension; None where there are none, or no numbers."""
     found = np.asarray(coords[dim].values) if dim in coords else None
     return found if found is not None and found.ndim == 1 and found.dtype.kind in "iuf" else None
 
 
-def _shift(attrs: Mapping[str, Any], dim: str, step: float) -> float:
+def _shift(attrs: Mapping[str, object], dim: str, step: float) -> float:
     """Return how far behind the begin of their cells elements lie, which components share.
 
     0 where they run backwards: an element lies within the cell that begins with it.
@@ -75,7 +81,7 @@ def _shift(attrs: Mapping[str, Any], dim: str, step: float) -> float:
     return shift if 0 <= shift / step < 1 else 0.0
 
 
-def _spacing(labels: np.ndarray | None, dim: str, attrs: Mapping[str, Any]) -> float | None:
+def _spacing(labels: np.ndarray | None, dim: str, attrs: Mapping[str, object]) -> float | None:
     """Return the distance of coordinates, which is the same everywhere; None where it is not."""
     if labels is None or not labels.size:
         return None

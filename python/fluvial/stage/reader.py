@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Self, TypedDict, cast
 
 import numpy as np
 
@@ -29,6 +29,14 @@ from .full_disk import FullDisk
 from .read_together import read_together
 from .share import share_of
 from .step_views import Masking, Read, Views, Weighting, to_views
+
+
+class _Manner(TypedDict):
+    """What all reductions of a step are told alike."""
+
+    skipna: bool | None
+    min_count: int | None
+    local: bool
 
 
 class ReadStep(Mapping[str, Dataset]):
@@ -157,11 +165,19 @@ class ReadStep(Mapping[str, Dataset]):
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
         over = one_of(over, axis, dim)
-        said: dict[str, Any] = {"skipna": skipna, "min_count": min_count, "local": local}
-        said |= {"weights": weights, "where": where}
-        if self._needs_views(inputs, skipna, weights, where, options):
-            return to_views(self).reduce(op, inputs, over, selection, **said, **options)
-        return reduce_bare(self, op, inputs, over, selection, **said)
+        manner = _Manner(skipna=skipna, min_count=min_count, local=local)
+        if (
+            is_array(weights)
+            and is_array(where)
+            and not options
+            and not self._needs_views(inputs, skipna, where)
+        ):
+            return reduce_bare(
+                self, op, inputs, over, selection, weights=weights, where=where, **manner
+            )
+        return to_views(self).reduce(
+            op, inputs, over, selection, weights=weights, where=where, **manner, **options
+        )
 
     @functools.cached_property
     def said(self) -> Mapping[str, object]:
@@ -181,23 +197,14 @@ class ReadStep(Mapping[str, Dataset]):
         """Run what `prepare` describes to the core; what it raises is raised on all ranks."""
         return self.series._core.reduce(self._core, prepare, to_bool(local, "local"))
 
-    def _needs_views(
-        self,
-        inputs: object,
-        skipna: bool | None,
-        weights: object,
-        where: object,
-        options: Mapping[str, object],
-    ) -> bool:
+    def _needs_views(self, inputs: object, skipna: bool | None, where: object) -> bool:
         """Tell whether a call wants more than NumPy's words say, or results have labels."""
-        if options or not (is_array(weights) and is_array(where)):
-            return True
         if skipna is False and where is not None:
             return True
         named = False
         for name in [inputs] if isinstance(inputs, str) else _all_names(inputs):
             try:
-                decodes, has_names = self._manner_of(name)
+                decodes, has_names = self._manner_of(cast(str, name))
             except (_core.Error, TypeError):
                 return False  # what is wrong is found, and raised on all ranks, by what comes
             if decodes:
@@ -205,7 +212,7 @@ class ReadStep(Mapping[str, Dataset]):
             named = named or has_names
         return named and self.views is not None
 
-    def _manner_of(self, name: Any) -> tuple[bool, bool]:
+    def _manner_of(self, name: str) -> tuple[bool, bool]:
         """Return whether a dataset is decoded, and whether its axes have names."""
         if (known := self._manners.get(name)) is None:
             dataset = self[name]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -236,7 +236,7 @@ def _walk(path: str, steps: int) -> Iterator[tuple[list[str], dict[str, _Said]]]
     """Yield the names of variables, and the attributes, of each step."""
     import adios2
 
-    file: Any = adios2.Stream(path, "r")
+    file = adios2.Stream(path, "r")
     try:
         for _ in range(steps):
             if file.begin_step(timeout=0.0) != adios2.bindings.StepStatus.OK:

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class BpOutput:
         """Make the folder with its first step; `pattern` is that of one for each iteration."""
         self.path = path
         self._pattern = pattern
-        self._stream: Any = None
+        self._stream: adios2.Stream | None = None
         self._failed: Exception | None = None
         self._number = 0
         self._of_series: dict[str, object] = {}
@@ -88,39 +88,31 @@ class BpOutput:
             It cannot be written.
         """
         try:
-            self._begin_stream()
-            self._stream.begin_step()
-            self._write_step(f"/data/{self._number}")
-            self._stream.end_step()
+            stream = self._begin_stream()
+            stream.begin_step()
+            self._write_step(stream, f"/data/{self._number}")
+            stream.end_step()
         except (OSError, RuntimeError, ValueError) as error:
             self._stream = None  # whose close() after an error makes it end the process
             self._failed = cannot_write(self.path, _reason(error))
             raise self._failed from error
         self._parts = {}
 
-    def _begin_stream(self) -> None:
+    def _begin_stream(self) -> adios2.Stream:
         if self._stream is None:
             self._stream = _new_stream(self.path)
             _write_attributes(self._stream, "", self._of_series)
+        return self._stream
 
-    def _write_step(self, base: str) -> None:
+    def _write_step(self, stream: adios2.Stream, base: str) -> None:
         for path, attrs in self._layout.groups.items():
-            _write_attributes(self._stream, f"{base}/{path}".rstrip("/"), attrs)
+            _write_attributes(stream, f"{base}/{path}".rstrip("/"), attrs)
         for path, extent in self._layout.constants.items():
             value = np.array(extent.attrs.get("value", 0), extent.dtype)
             constant = {"value": value, "shape": np.array(extent.shape, "u8")}
-            _write_attributes(self._stream, f"{base}/{path}", {**extent.attrs, **constant})
+            _write_attributes(stream, f"{base}/{path}", {**extent.attrs, **constant})
         for path, extent in self._layout.datasets.items():
-            self._write_dataset(f"{base}/{path}", extent, self._parts.get(path, ()))
-
-    def _write_dataset(self, path: str, extent: Extent, parts: Parts) -> None:
-        for offset, array in parts:
-            if not extent.shape:
-                self._stream.write(path, np.asarray(array))
-            elif array.size:
-                shapes = (list(extent.shape), list(offset), list(array.shape))
-                self._stream.write(path, np.ascontiguousarray(array), *shapes)
-        _write_attributes(self._stream, path, extent.attrs)
+            _write_dataset(stream, f"{base}/{path}", extent, self._parts.get(path, ()))
 
     def give_up(self, number: int) -> None:
         """Leave a step out: nothing of it was written yet."""
@@ -183,6 +175,16 @@ def _reason(error: OSError | RuntimeError | ValueError) -> OSError | RuntimeErro
     if number := re.search(r"errno = (\d+)", said):
         return OSError(int(number[1]), os.strerror(int(number[1])))
     return RuntimeError(re.sub(r"^.*\[ADIOS2 EXCEPTION\][^:]*: ", "", said, flags=re.DOTALL))
+
+
+def _write_dataset(stream: adios2.Stream, path: str, extent: Extent, parts: Parts) -> None:
+    for offset, array in parts:
+        if not extent.shape:
+            stream.write(path, np.asarray(array))
+        elif array.size:
+            shapes = (list(extent.shape), list(offset), list(array.shape))
+            stream.write(path, np.ascontiguousarray(array), *shapes)
+    _write_attributes(stream, path, extent.attrs)
 
 
 def _write_attributes(stream: adios2.Stream, path: str, attrs: Mapping[str, object]) -> None:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -26,10 +26,12 @@ _PLAIN_UNITS = {
     *("degrees_north", "degrees_east", "degree_north", "degree_east", "degreesN", "degreesE"),
 }
 
-_OF_CFTIME: dict[str, Any] = (
-    {"decode_times": xr.coders.CFDatetimeCoder(use_cftime=True)}
+_decoded_as_cftime = (
+    functools.partial(
+        xr.conventions.decode_cf_variable, decode_times=xr.coders.CFDatetimeCoder(use_cftime=True)
+    )
     if hasattr(xr, "coders")  # since xarray 2025.1
-    else {"use_cftime": True}
+    else functools.partial(xr.conventions.decode_cf_variable, use_cftime=True)
 )
 
 
@@ -264,8 +266,8 @@ def _decode(dataset: _core.FileDataset, dims: tuple[str, ...], as_cftime: bool) 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", xr.SerializationWarning)
-            how = _OF_CFTIME if as_cftime else {}
-            decoded = xr.conventions.decode_cf_variable(name, raw, **how)
+            decode = _decoded_as_cftime if as_cftime else xr.conventions.decode_cf_variable
+            decoded = decode(name, raw)
             values = decoded.values  # which are decoded not before this
     except (ValueError, OverflowError, TypeError) as error:
         warnings.warn(

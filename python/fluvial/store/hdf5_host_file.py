@@ -12,7 +12,7 @@ import glob
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .output_file import cannot_write, remove, take_room
 from .step_contents import Region
 
 if TYPE_CHECKING:
+    import h5py
     from h5py import h5d, h5g
 
 
@@ -64,7 +65,7 @@ class HostFile:
     def __init__(self, path: str) -> None:
         """Make it with its first step."""
         self.path = path
-        self._file: Any = None
+        self._file: h5py.File | None = None
 
     def lay_out(self, number: int, lengths: Mapping[str, tuple[np.dtype, int]]) -> dict[str, int]:
         """Make datasets of a step, rows of so many elements; return where each begins.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,8 +55,8 @@ class Hdf5Output:
         """Of datasets whose elements lie in files of the hosts: what each host has."""
         self._number = 0
         self._pattern = pattern
-        self._file: Any = None
-        self._step: Any = None
+        self._file: h5py.File | None = None
+        self._step: h5py.Group | None = None
         """The group of the step that was laid out last; it has a name once it is finished."""
 
     def lay_out(self, step: StepContents) -> Places:
@@ -77,12 +77,11 @@ class Hdf5Output:
         )
         check_attributes(of_series, "the series", HDF5_ATTRIBUTE_BYTES_MAX)
         layout.check_attributes(HDF5_ATTRIBUTE_BYTES_MAX)
-        if self._file is None:
-            self._make_file(of_series)
+        file = self._make_file(of_series) if self._file is None else self._file
         self._number = step.number
         self._packings = self._packings_of(layout, step.regions)
         self._by_host = _by_host(layout, step)
-        begins = self._make_objects(step.number, layout)
+        begins = self._make_objects(file, layout)
         cut = {
             name: packing.chunk
             for name, packing in self._packings.items()
@@ -96,7 +95,7 @@ class Hdf5Output:
             by_host=frozenset(self._by_host),
         )
 
-    def _make_file(self, of_series: Mapping[str, object]) -> None:
+    def _make_file(self, of_series: Mapping[str, object]) -> h5py.File:
         file = new_file(self.path)
         try:
             set_attributes(file.id, of_series)
@@ -104,6 +103,7 @@ class Hdf5Output:
             file.close()
             raise
         self._file = file  # whole: where this raises the next step begins anew
+        return file
 
     def _packings_of(
         self, layout: StepLayout, regions: Mapping[str, Sequence[Region]]
@@ -115,24 +115,26 @@ class Hdf5Output:
         }
         return {name: packing for name, packing in found.items() if packing is not None}
 
-    def _make_objects(self, index: int, layout: StepLayout) -> dict[str, int | None]:
+    def _make_objects(self, file: h5py.File, layout: StepLayout) -> dict[str, int | None]:
         self._take_room(layout)
         try:
-            self._file.require_group("data")
-            self._step = step = self._file.create_group(None)
+            file.require_group("data")
+            self._step = step = file.create_group(None)
             for path, attrs in layout.groups.items():
                 set_attributes((step.require_group(path) if path else step).id, attrs)
             for path, extent in layout.constants.items():
                 _make_constant(step.create_group(path), extent)
-            begins = {path: self._make(path, extent) for path, extent in layout.datasets.items()}
-            self._file.flush()
+            begins = {
+                path: self._make(step, path, extent) for path, extent in layout.datasets.items()
+            }
+            file.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
         return begins
 
-    def _make(self, path: str, extent: Extent) -> int | None:
+    def _make(self, step: h5py.Group, path: str, extent: Extent) -> int | None:
         """Make a dataset; return where its elements begin if they lie here, in one piece."""
-        step, kind, by_host = self._step, np.dtype(extent.dtype), self._by_host.get(path)
+        kind, by_host = np.dtype(extent.dtype), self._by_host.get(path)
         if by_host is not None:
             row = f"data/{self._number}/{path}"
             made = make_joined_dataset(
@@ -187,6 +189,7 @@ class Hdf5Output:
             raise cannot_write(self.path, error) from None
 
     def _dataset(self, name: str) -> h5py.Dataset:
+        assert self._step is not None
         return self._step[name]
 
     def finish(self) -> None:
@@ -197,6 +200,7 @@ class Hdf5Output:
         SystemError
             There is no room on the disk.
         """
+        assert self._file is not None
         self._extend(2 * OBJECT_BYTES_MAX)
         try:
             self._file[f"data/{self._number}"] = self._step
@@ -224,9 +228,9 @@ class Hdf5Output:
         attrs = series_attributes(of_series, self._pattern, _core.__version__)
         check_attributes(attrs, "the series", HDF5_ATTRIBUTE_BYTES_MAX)
         try:
-            self._make_file(attrs)
+            file = self._make_file(attrs)
             self._extend(2 * OBJECT_BYTES_MAX)
-            self._file.create_group("data")
+            file.create_group("data")
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
 

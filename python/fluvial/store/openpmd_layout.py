@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsFloat, SupportsInt, cast
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def series_attributes(
     `pattern` is that of the names of files of one iteration each; None: all are in one file.
     """
     encoding = "groupBased" if pattern is None else "fileBased"
-    needed: dict[str, Any] = {
+    needed: dict[str, str | np.uint32] = {
         "openPMD": "1.1.0",
         "openPMDextension": np.uint32(0),
         "basePath": "/data/%T/",
@@ -75,7 +75,7 @@ def series_attributes(
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S +0000"),
     }
     attrs = needed | dict(said)
-    attrs["openPMDextension"] = np.uint32(int(attrs["openPMDextension"]))
+    attrs["openPMDextension"] = np.uint32(int(cast(SupportsInt, attrs["openPMDextension"])))
     for fixed in ("basePath", "iterationEncoding", "iterationFormat"):
         attrs[fixed] = needed[fixed]
     for name in ("meshesPath", "particlesPath"):
@@ -176,9 +176,9 @@ def _record_defaults(shape: tuple[int, ...]) -> dict[str, object]:
     return {**_OF_MESH, **grid, "axisLabels": labels}
 
 
-def _merge(known: dict[str, Any], said: Mapping[str, Any], record: str) -> None:
+def _merge(known: dict[str, object], said: Mapping[str, object], record: str) -> None:
     for name, value in said.items():
-        if name in known and not np.array_equal(known[name], value):
+        if name in known and not np.array_equal(np.asarray(known[name]), np.asarray(value)):
             raise InvalidArgument(
                 f"components of '{record}' differ in {name}: got {shown(value)}; allowed: "
                 f"{shown(known[name])}, as of the first one. It belongs to the record"
@@ -217,16 +217,16 @@ def _add_position_offsets(layout: StepLayout, path: str) -> None:
         layout.constants[f"{offset}/{component}"] = Extent("float64", extent.shape, attrs)
 
 
-def _typed(attrs: Mapping[str, Any]) -> dict[str, object]:
+def _typed(attrs: Mapping[str, object]) -> dict[str, object]:
     """Return attributes as openPMD wants their types: units and grids in float64."""
     out = dict(attrs)
     for name, value in attrs.items():
         if name in _FLOATS:
             out[name] = np.atleast_1d(np.asarray(value, np.float64))
         elif name in _FLOAT:
-            out[name] = np.float64(value)
+            out[name] = np.float64(cast(SupportsFloat, value))
         elif name == "axisLabels" and isinstance(value, str):
             out[name] = [value]
         elif name == "macroWeighted":
-            out[name] = np.uint32(value)
+            out[name] = np.uint32(cast(SupportsInt, value))
     return out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -146,9 +146,10 @@ def check_same(known: RecordLayout, step: RecordLayout, index: int) -> None:
             )
 
 
-def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
     return one.keys() == other.keys() and all(
-        np.array_equal(one[key], other[key]) or (_is_nan(one[key]) and _is_nan(other[key]))
+        np.array_equal(np.asarray(one[key]), np.asarray(other[key]))
+        or (_is_nan(one[key]) and _is_nan(other[key]))
         for key in one
     )
 

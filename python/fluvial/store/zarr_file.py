@@ -7,8 +7,8 @@ import base64
 import json
 import os
 import struct
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from .zarr_chunks import DamagedChunkError, read_chunks, stored_together
 if TYPE_CHECKING:
     import zarr
 
+_Found: TypeAlias = "zarr.Group | zarr.Array | Exception"
+"""What is in a folder; an exception for what cannot be opened."""
 _DIMS = "_ARRAY_DIMENSIONS"
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 _OF_ARRAYS = (
@@ -46,10 +48,12 @@ def open_zarr(path: str) -> _core.File:
     InvalidArgument
         It is one array, of a codec or dtype that the library does not have.
     """
+    import zarr
+
     try:
         root, members = _members(path)
-        groups = {name: dict(found.attrs) for name, found in members if _is_group(found)}
-        attrs = dict(root.attrs) if _is_group(root) else {}
+        groups = {n: dict(found.attrs) for n, found in members if isinstance(found, zarr.Group)}
+        attrs = dict(root.attrs) if isinstance(root, zarr.Group) else {}
         version = root.metadata.zarr_format
     except Exception as error:  # of the library, of JSON, of the system
         if (reason := _reason(path, error)).damaged:
@@ -60,7 +64,7 @@ def open_zarr(path: str) -> _core.File:
         ) from error
     arrays, datasets, unreadable = {}, [], {}
     for name, found in members:
-        if name in groups:
+        if isinstance(found, zarr.Group):
             continue
         try:
             if isinstance(found, Exception):
@@ -71,7 +75,7 @@ def open_zarr(path: str) -> _core.File:
             unreadable[name] = _reason(os.path.join(path, name), error)
 
     def read(name: str, start: tuple[int, ...], count: tuple[int, ...]) -> np.ndarray:
-        folder = os.path.join(path, name) if _is_group(root) else path
+        folder = os.path.join(path, name) if isinstance(root, zarr.Group) else path
         box = tuple(slice(b, b + n) for b, n in zip(start, count, strict=True))
         try:
             found = read_chunks(folder, arrays[name], box)
@@ -87,14 +91,14 @@ def open_zarr(path: str) -> _core.File:
     return file_by_library(contents, read)
 
 
-def _members(path: str) -> tuple[Any, list[tuple[str, Any]]]:
+def _members(path: str) -> tuple[zarr.Group | zarr.Array, list[tuple[str, _Found]]]:
     """Return the root, and what is in it by name; an exception for what cannot be opened."""
     import zarr
 
     _check_version(path)
     try:
-        root: Any = zarr.open(path, mode="r")
-        if not _is_group(root):
+        root = zarr.open(path, mode="r")
+        if not isinstance(root, zarr.Group):
             return root, [("data", root)]
         if root.metadata.consolidated_metadata is not None:
             return root, sorted(root.members(max_depth=None))
@@ -103,7 +107,7 @@ def _members(path: str) -> tuple[Any, list[tuple[str, Any]]]:
     return root, list(_walk(path, ""))
 
 
-def _walk(path: str, group: str) -> Iterator[tuple[str, Any]]:
+def _walk(path: str, group: str) -> Iterator[tuple[str, _Found]]:
     """Give what is in a group and below it, one by one: one that fails does not hide others."""
     import zarr
 
@@ -114,20 +118,14 @@ def _walk(path: str, group: str) -> Iterator[tuple[str, Any]]:
         whole = os.path.join(path, name)
         if not any(os.path.exists(os.path.join(whole, mark)) for mark in _MARKS):
             continue
-        found: Any
+        found: _Found
         try:
             found = zarr.open(whole, mode="r", use_consolidated=False)
         except Exception as error:
             found = error
         yield name, found
-        if _is_group(found):
+        if isinstance(found, zarr.Group):
             yield from _walk(path, name)
-
-
-def _is_group(found: object) -> bool:
-    import zarr
-
-    return isinstance(found, zarr.Group)
 
 
 def _reason(folder: str, error: Exception) -> Unreadable:
@@ -175,9 +173,10 @@ def _check_version(path: str) -> None:
         return
 
 
-def _described(name: str, array: Any) -> LibraryDataset:
-    attrs = dict(array.attrs)
-    dims = attrs.pop(_DIMS, None) or getattr(array.metadata, "dimension_names", None) or ()
+def _described(name: str, array: zarr.Array) -> LibraryDataset:
+    attrs: dict[str, object] = dict(array.attrs)
+    said = attrs.pop(_DIMS, None) or getattr(array.metadata, "dimension_names", None) or ()
+    dims = cast("Sequence[object]", said)
     if len(dims) != len(array.shape):
         dims = ("",) * len(array.shape)
     dtype = np.dtype(array.dtype)
@@ -202,9 +201,10 @@ def _add_fill_value(attrs: dict[str, object], array: zarr.Array, dtype: np.dtype
             value = np.asarray(array.fill_value).astype(dtype)
             attrs["_FillValue"] = _parts(value.item()) if dtype.kind == "c" else value.item()
         return
-    said: Any = attrs.get("_FillValue")
-    texts = said if isinstance(said, list) else [said]
-    if dtype.kind in "fc" and all(isinstance(text, str) for text in texts):
+    said = attrs.get("_FillValue")
+    given = said if isinstance(said, list) else [said]
+    texts = [text for text in given if isinstance(text, str)]
+    if dtype.kind in "fc" and len(texts) == len(given):
         try:
             numbers = [struct.unpack("<d", base64.standard_b64decode(text))[0] for text in texts]
             attrs["_FillValue"] = numbers[0] if dtype.kind == "f" else numbers

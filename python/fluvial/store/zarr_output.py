@@ -13,7 +13,7 @@ import shutil
 import struct
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -32,6 +32,11 @@ from .record_layout import (
 )
 from .step_contents import Parts, Places, Region, StepContents, StepSaid
 
+if TYPE_CHECKING:
+    import zarr
+    from zarr.core.array import CompressorsLike
+    from zarr.core.common import JSON
+
 _OF_ZARR = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 _TIMES_TOGETHER = 1024  # records of one number in a chunk
 
@@ -45,7 +50,7 @@ class ZarrOutput:
         self.path = path
         self._compression = compression
         self._version = version
-        self._group: Any = None
+        self._group: zarr.Group | None = None
         self._layout: RecordLayout | None = None
         self._records = 0
         self._without_steps = False
@@ -74,7 +79,7 @@ class ZarrOutput:
                     self._resize(name, self._records + 1)
             for name, variable in layout.variables.items():
                 if variable.values is not None and self._layout.variables[name].by_record:
-                    self._group[name][self._records] = variable.values
+                    self._array(name)[self._records] = variable.values
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from error
         own = frozenset(name for name in step.extents if layout.variables[name].by_record)
@@ -160,7 +165,7 @@ class ZarrOutput:
     def _make(self, layout: RecordLayout, step: StepContents) -> None:
         import zarr
 
-        self._group = zarr.create_group(
+        self._group = group = zarr.create_group(
             self.path,
             zarr_format=self._version,
             attributes=series_attributes(step.said.of_series),
@@ -168,12 +173,12 @@ class ZarrOutput:
         self._consolidate()  # readers see nothing yet
         for path, attrs in step.said.groups.items():
             if path not in layout.variables:
-                self._group.require_group(path).update_attributes(attrs)
+                group.require_group(path).update_attributes(dict(attrs))
         for name, variable in layout.variables.items():
             dims = ((TIME,) if variable.by_record else ()) + variable.dims
             version_2 = {"_ARRAY_DIMENSIONS": list(dims)} if self._version == 2 else {}
             attrs, missing = _plain(variable, self._version)
-            array = self._group.create_array(
+            array = group.create_array(
                 name,
                 shape=((0,) if variable.by_record else ()) + variable.shape,
                 chunks=_chunks(variable, step.regions.get(name, ())),
@@ -190,23 +195,28 @@ class ZarrOutput:
 
     def _write_once(self, name: str, box: tuple[slice, ...], array: np.ndarray) -> None:
         """Write a part of a coordinate, which stays what the first step has said."""
-        if self._records and not np.array_equal(self._group[name][box], array):
+        if self._records and not np.array_equal(self._array(name)[box], array):
             raise InvalidArgument(
                 f"the coordinate '{name}' changes: got {shown(array)}; allowed: what it was in the "
                 "first step: a file has coordinates once"
             )
-        self._group[name][box] = array
+        self._array(name)[box] = array
 
     def _resize(self, name: str, records: int) -> None:
-        array = self._group[name]
+        array = self._array(name)
         array.resize((records, *array.shape[1:]))
 
     def _chunk_of(self, name: str) -> tuple[int, ...]:
-        return tuple(self._group[name].chunks[1:])
+        return tuple(self._array(name).chunks[1:])
+
+    def _array(self, name: str) -> zarr.Array:
+        assert self._group is not None
+        return cast("zarr.Array", self._group[name])
 
     def _consolidate(self) -> None:
         import zarr
 
+        assert self._group is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # version 3 does not define them, and all read them
             zarr.consolidate_metadata(self._group.store)
@@ -224,10 +234,11 @@ def write_own(path: str, record: int, parts: Mapping[str, Parts]) -> None:
 
     try:
         for name, found in parts.items():
-            array: Any = zarr.open_array(f"{path}/{name}", mode="r+")
+            array = zarr.open_array(f"{path}/{name}", mode="r+")
             for offset, values in found:
                 if values.size:
-                    array[(record, *_box(offset, values))] = values
+                    box: tuple[int | slice, ...] = (record, *_box(offset, values))
+                    array[box] = values
     except (OSError, RuntimeError) as error:
         raise cannot_write(path, error) from error
 
@@ -241,7 +252,7 @@ def _chunks(variable: RecordVariable, regions: Sequence[Region]) -> tuple[int, .
     return 1, *chunk_of(variable.shape, regions, itemsize)
 
 
-def _compressors(compression: Compression | None, version: int) -> object:
+def _compressors(compression: Compression | None, version: int) -> CompressorsLike:
     """Return what Zarr's library takes for a codec; "auto": its own choice."""
     if compression is None:
         return "auto"
@@ -260,14 +271,14 @@ def _compressors(compression: Compression | None, version: int) -> object:
     return (GzipCodec if codec == "gzip" else ZstdCodec)(level=level)
 
 
-def _plain(variable: RecordVariable, version: int) -> tuple[dict[str, object], complex | None]:
+def _plain(variable: RecordVariable, version: int) -> tuple[dict[str, JSON], complex | None]:
     """Return attributes as JSON has them, and a fill value that is none of them.
 
     xarray wants that of floats in base64, each part of a complex one; in version 2 a complex one
     cannot be an attribute.
     """
     found = {
-        k: v.tolist() if isinstance(v, np.ndarray | np.generic) else v
+        k: v.tolist() if isinstance(v, np.ndarray | np.generic) else cast("JSON", v)
         for k, v in variable.attrs.items()
     }
     fill = found.get("_FillValue")

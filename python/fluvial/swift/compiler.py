@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from . import syntax
 from .call_compiler import CallCompiler, CompiledFunction
@@ -19,6 +19,7 @@ from .script import Place
 from .variables import Key, Variable, deep
 
 Compile = Callable[[], None]
+More = TypeVar("More")
 
 
 def run_program(program: syntax.Program, engine: Engine) -> None:
@@ -284,7 +285,7 @@ class Compiler(CallCompiler):
         else:
             array = self.expression(node.source)
         symbols = [symbol for symbol in (node.value_symbol, node.key_symbol) if symbol is not None]
-        plan, _, outer = self._plan(node.place, symbols, node.body)
+        plan, outer, _ = self._plan(node.place, symbols, node.body, lambda: None)
         engine, keyed = self.engine, node.key_symbol is not None
 
         def action(frame: Frame) -> None:
@@ -302,17 +303,17 @@ class Compiler(CallCompiler):
         place: Place,
         symbols: Sequence[syntax.Symbol],
         body: syntax.Block,
-        more: Callable[[], None] = lambda: None,
-    ) -> tuple[LoopPlan, Layout, set[syntax.Symbol]]:
+        more: Callable[[], More],
+    ) -> tuple[LoopPlan, set[syntax.Symbol], More]:
         """Compile the body of a loop, and by `more` what else stands in its frames."""
         outside, self.layout = self.layout, Layout(self.layout)
         for symbol in symbols:
             self.layout.place(symbol)
         steps, outer = self.statements(body)
-        more()
+        further = more()
         inside, self.layout = self.layout, outside
         writes = tuple(self.locate(symbol) for symbol in outer)
-        return LoopPlan(place, inside.names, steps, writes), inside, outer
+        return LoopPlan(place, inside.names, steps, writes), outer, further
 
     def _for(self, node: syntax.For) -> None:
         starts = []
@@ -320,27 +321,22 @@ class Compiler(CallCompiler):
             locate = self.temporary(variable.name).locator(self.layout)
             self.assign(locate, variable.kind, variable.value, variable.place)
             starts.append(locate)
-        compiled: dict[str, Any] = {}
 
-        def more() -> None:
-            compiled["before"], _ = self._collect(
-                lambda: compiled.update(condition=self.expression(node.condition))
-            )
-            compiled["steps"], _ = self._collect(
-                lambda: compiled.update(
-                    updates=[
-                        (number, v.place, self.coerced(v.update, v.kind))
-                        for number, v in enumerate(node.variables)
-                        if v.update is not None
-                    ]
+        def more() -> NextPlan:
+            conditions: list[Get] = []
+            updates: list[tuple[int, Place, Get]] = []
+            before, _ = self._collect(lambda: conditions.append(self.expression(node.condition)))
+            steps, _ = self._collect(
+                lambda: updates.extend(
+                    (number, v.place, self.coerced(v.update, v.kind))
+                    for number, v in enumerate(node.variables)
+                    if v.update is not None
                 )
             )
+            return NextPlan(before, conditions[0], True, updates, steps)
 
         symbols = [v.symbol for v in node.variables if v.symbol is not None]
-        plan, _, outer = self._plan(node.place, symbols, node.body, more)
-        following = NextPlan(
-            compiled["before"], compiled["condition"], True, compiled["updates"], compiled["steps"]
-        )
+        plan, outer, following = self._plan(node.place, symbols, node.body, more)
         engine = self.engine
         self.step(
             node.place,
@@ -351,19 +347,14 @@ class Compiler(CallCompiler):
         )
 
     def _iterate(self, node: syntax.Iterate) -> None:
-        compiled: dict[str, Any] = {}
-
-        def more() -> None:
-            compiled["before"], _ = self._collect(
-                lambda: compiled.update(until=self.expression(node.until))
-            )
+        def more() -> NextPlan:
+            conditions: list[Get] = []
+            before, _ = self._collect(lambda: conditions.append(self.expression(node.until)))
+            until = conditions[0]
+            return NextPlan(before, lambda frame: not until(frame), False, [], StepBlock())
 
         symbols = [node.symbol] if node.symbol is not None else []
-        plan, _, outer = self._plan(node.place, symbols, node.body, more)
-        until = compiled["until"]
-        following = NextPlan(
-            compiled["before"], lambda frame: not until(frame), False, [], StepBlock()
-        )
+        plan, outer, following = self._plan(node.place, symbols, node.body, more)
         engine, name = self.engine, node.name
         self.step(
             node.place,

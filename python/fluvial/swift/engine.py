@@ -223,8 +223,8 @@ class Engine:
     def _wake(self, variable: Variable) -> None:
         if variable.waiting is not None:
             for entry in variable.waiting:
-                del self._blocked[id(entry)]
-                self._ready.append((entry[0], entry[1]))
+                step, frame, _ = self._blocked.pop(id(entry))
+                self._ready.append((step, frame))
             variable.waiting = None
 
     def add_loop(self, loop: Loop) -> None:

@@ -73,7 +73,7 @@ def _library(path: str) -> ctypes.CDLL:
     return ctypes.CDLL(path)
 
 
-def _function(path: str, function: str) -> Any:
+def _function(path: str, function: str) -> ctypes._NamedFuncPointer:
     try:
         return getattr(_library(path), function)
     except AttributeError:
@@ -93,7 +93,8 @@ class _Output:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._place: Any = _PLAIN.get(kind, ctypes.c_void_p)()
+        self._place: ctypes.c_int64 | ctypes.c_double | ctypes.c_bool | ctypes.c_void_p
+        self._place = _PLAIN.get(kind, ctypes.c_void_p)()
         self._length = ctypes.c_int64()
 
     def references(self) -> list[object]:
@@ -103,7 +104,7 @@ class _Output:
 
     def value(self) -> object:
         """Return what it has written, and free it."""
-        if self._kind in _PLAIN:
+        if not isinstance(self._place, ctypes.c_void_p):
             return self._place.value
         address = self._place.value
         if address is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import runpy
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Unpack, cast
 
 from .._core import InvalidArgument
 from ..base.messages import did_you_mean, shown
@@ -20,11 +20,12 @@ from ..flow.exported import pack_of, unpack_of
 from ..flow.simulated_ranks import SimulatedRanks, SimulatedTask
 from . import worker_functions
 from .compiler import run_program
-from .engine import Arrival, CallOptions, Calls, Engine, options_of
+from .engine import Arrival, CallOptions, Calls, Done, Engine, options_of
 from .frames import Frame
 from .kinds import FILE, FLOAT, VOID
 from .loading import load
 from .surroundings import Surroundings
+from .task_calls import Settled
 
 Model = dict[str, Callable[..., object]]
 
@@ -111,15 +112,16 @@ class _SimulatedEngine(Engine):
     def submit(
         self,
         frame: Frame,
-        settle: Any,
+        settle: Callable[[Done], None],
         function: Callable[..., object],
         *arguments: object,
         **options: Unpack[CallOptions],
     ) -> None:
         """Have the model say what comes of a task, and when."""
+        assert isinstance(settle, Settled)  # as TaskPlan gives it, which alone submits
         plan = settle.plan
         if function.__module__ == worker_functions.__name__ and plan.name not in self._model:
-            seconds = float(settle.values[0]) if plan.name == "sleep" else 0.0
+            seconds = float(cast(float, settle.values[0])) if plan.name == "sleep" else 0.0
             result: object = None if plan.name == "sleep" else function(*arguments)
         else:
             wanted = [output.kind for output in plan.outputs if output.kind not in (FILE, VOID)]
@@ -128,7 +130,13 @@ class _SimulatedEngine(Engine):
             )
         self._add(((settle, frame), _Done(result)), seconds, frame, **options)
 
-    def call_exported(self, frame: Frame, settle: Any, calls: Calls, message: bytes) -> None:
+    def call_exported(
+        self,
+        frame: Frame,
+        settle: Callable[[bytes, BaseException | None], None],
+        calls: Calls,
+        message: bytes,
+    ) -> None:
         """Have the model say what comes of a call of a C++ function."""
         task, known = calls.task, options_of(calls.options)
         values = unpack_of(task.inputs)(message)
@@ -136,12 +144,13 @@ class _SimulatedEngine(Engine):
             known["kind"], known.get("ranks", 1), values, task.outputs == "f"
         )
         several = len(task.outputs) != 1
-        said = pack_of(task.outputs)(result or () if several else (result,))
+        told = cast("Sequence[object]", result or ()) if several else (result,)
+        said = pack_of(task.outputs)(told)
         self._add(((settle, frame), said, None), seconds, frame, **known)
 
     def _asked(
         self, name: str, ranks: int, values: Sequence[object], times: bool
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, object]:
         asked = self._model.get(name)
         if asked is None:
             near = did_you_mean(name, self._model)

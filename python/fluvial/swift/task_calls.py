@@ -59,7 +59,7 @@ class TaskPlan:
         ranks = checked_ranks(engine, self.name, notes.get("par", 1))
         function, arguments = self.make(values, paths)
         near = notes.get("location", notes.get("soft_location"))
-        settled = _Settled(self, engine, frame, values, paths, ranks)
+        settled = Settled(self, engine, frame, values, paths, ranks)
         engine.submit(
             frame,
             settled,
@@ -99,7 +99,7 @@ def checked_ranks(engine: Engine, name: str, wanted: int) -> int:
     return engine.workers
 
 
-class _Settled:
+class Settled:
     """Sets the outputs of a task that is done."""
 
     __slots__ = ("_engine", "_frame", "_paths", "_ranks", "plan", "values")
@@ -121,6 +121,7 @@ class _Settled:
         self._ranks = ranks
 
     def __call__(self, future: Done) -> None:
+        """Take what the task has returned; raise ScriptFailed for what it has raised."""
         error = future.exception()
         if error is not None:
             raise self._failed(error)

@@ -39,7 +39,7 @@ class Variable:
     def __init__(self, name: str = "", value: object = UNSET) -> None:
         self.name = name
         self.value: Any = value
-        self.waiting: list[Any] | None = None
+        self.waiting: list[object] | None = None
         self.path: Variable | None = None
         """Of a file that a task will write: where."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, Unpack
+from typing import Protocol, Unpack
 
 import numpy as np
 import pandas as pd
@@ -245,9 +245,15 @@ def _over_nothing(array: xr.DataArray, op: Specs, options: Mapping[str, object])
     return found.assign_attrs(array.attrs) if isinstance(found, xr.DataArray) else found
 
 
+class _Label(Protocol):
+    """A coordinate: a number, a date, a text."""
+
+    def __lt__(self, other: object, /) -> bool: ...
+
+
 def _in_order(array: xr.DataArray, name: str, paths: Sequence[str]) -> list[str]:
     """Return the paths of joined files in the order of the labels along their first dimension."""
-    first: dict[str, Any] = {}
+    first: dict[str, _Label] = {}
     for path in paths:
         file = open_files(path)
         if name not in file:
