@@ -7,7 +7,7 @@
 namespace fluvial::stream {
 
 void ChannelState::look_around() {
-    if (closing) {
+    if (closing.begun) {
         for (const auto& threshold : thresholds) {
             threshold->retire();
         }
@@ -30,7 +30,7 @@ void ChannelState::look_at_others(const char* what, double waited_s) {
     if (!closed) {
         control_polled_ns_ = 0;
         take_control_messages();
-        if (failure && barrier_.left) {
+        if (failure && barrier_->left()) {
             check_usable();
         }
     }
@@ -56,13 +56,11 @@ void ChannelState::lose(const mpi::Failure& lost) {
         control_polled_ns_ = 0;
         take_control_messages();  // its last words may say why
     }
-    barrier_.staying = false;
+    barrier_->stop_staying();
     if (!failure) {
         fail(lost);
     }
-    if (!barrier_.left) {
-        announce(true);
-    }
+    barrier_->leave();
     failure->raise(static_cast<int>(members.size()));
 }
 
