@@ -49,20 +49,16 @@ void ChannelState::check_usable() const {
 void ChannelState::handle_topics() {
     quiescence.emplace(*control, rank, comm.size());
     make_barrier();
-    for (const progress::Topic topic : StreamState::topics) {
-        control->on(topic, [this](const auto& message) {
-            if (!failure) {
-                streams[static_cast<std::size_t>(message.subject)]->take(message);
-            }
-            return true;
-        });
-    }
-    for (const progress::Topic topic : {topic_contribution, topic_verdict}) {
-        control->on(topic, [this](const auto& message) {
-            const auto number = static_cast<std::size_t>(message.subject);
-            return failure || failing([&] { return thresholds[number]->take(message), true; });
-        });
-    }
+    StreamState::handle(*control, [this](const auto& message) {
+        if (!failure) {
+            streams[static_cast<std::size_t>(message.subject)]->take(message);
+        }
+        return true;
+    });
+    Threshold::handle(*control, [this](const auto& message) {
+        const auto number = static_cast<std::size_t>(message.subject);
+        return failure || failing([&] { return thresholds[number]->take(message), true; });
+    });
 }
 
 bool ChannelState::take_control_messages() {
