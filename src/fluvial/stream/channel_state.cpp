@@ -231,38 +231,6 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
     progress::wait(waiting, back_off, &served);
 }
 
-bool ChannelState::failing(const std::function<bool()>& work) {
-    try {
-        return work();
-    } catch (...) {
-        fail(std::current_exception());
-        throw;
-    }
-}
-
-void ChannelState::fail(std::exception_ptr thrown) noexcept {
-    if (failure || !takes_part() || process.is_copy()) {
-        return;  // that failure is thrown
-    }
-    const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
-    fail(*found);
-}
-
-void ChannelState::fail(const mpi::Failure& failed) noexcept {
-    if (failure || !takes_part() || process.is_copy()) {
-        return;
-    }
-    know(failed);
-    barrier_->tell();
-}
-
-void ChannelState::know(const mpi::Failure& failed) noexcept {
-    failure = failed;
-    for (const auto& stream : streams) {
-        stream->fast = {};
-    }
-}
-
 /// The events of all ranks are not collected any more: each rank writes its own, beside where all
 /// would be.
 void ChannelState::leave_trace() const noexcept {

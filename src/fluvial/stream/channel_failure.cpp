@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What becomes of a channel that has lost a rank.
+/// How a channel fails: by what an operation throws, or because a rank is lost; and when a rank
+/// looks for that.
+#include <atomic>
+#include <exception>
+#include <functional>
+
 #include "fluvial/base/error.hpp"
 #include "fluvial/stream/channel_state.hpp"
+#include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
 namespace fluvial::stream {
+
+bool ChannelState::failing(const std::function<bool()>& work) {
+    try {
+        return work();
+    } catch (...) {
+        fail(std::current_exception());
+        throw;
+    }
+}
+
+void ChannelState::fail(std::exception_ptr thrown) noexcept {
+    if (failure || !takes_part() || process.is_copy()) {
+        return;  // that failure is thrown
+    }
+    const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
+    fail(*found);
+}
+
+void ChannelState::fail(const mpi::Failure& failed) noexcept {
+    if (failure || !takes_part() || process.is_copy()) {
+        return;
+    }
+    know(failed);
+    barrier_->tell();
+}
+
+void ChannelState::know(const mpi::Failure& failed) noexcept {
+    failure = failed;
+    for (const auto& stream : streams) {
+        stream->fast = {};
+    }
+}
 
 void ChannelState::look_around() {
     if (closing.begun) {
