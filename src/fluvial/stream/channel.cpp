@@ -63,7 +63,7 @@ void end_streams(ChannelState& state) {
             stream->terminating = true;
         }
     }
-    state.closing = true;
+    state.closing.begun = true;
     state.wait("end the streams of a channel", [&] {
         return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
                std::all_of(state.streams.begin(), state.streams.end(), is_drained) &&

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/raised.hpp"
 #include "fluvial/mpi/environment.hpp"
@@ -24,11 +23,6 @@ constexpr std::int64_t idle_worth_tracing_ns = 1'000;
 constexpr std::int64_t look_every_ns = 200'000'000;
 /// Asking all others is worth it then.
 constexpr double quiescence_after_s = 0.25;
-
-/// In place of a stream's number, in messages of topic Failed: whether its sender still comes to
-/// the end of the barrier that it is in.
-constexpr int leaves = 0;
-constexpr int stays = 1;
 
 }  // namespace
 
@@ -54,42 +48,17 @@ void ChannelState::check_usable() const {
 
 void ChannelState::handle_topics() {
     quiescence.emplace(*control, rank, comm.size());
-    control->on(topic_failed, [this](const auto& message) { return take_failure(message); });
-    control->on(topic_work_on, [this](const auto& message) {
-        barrier_.wanted_vote =
-            std::max(barrier_.wanted_vote, ByteReader(message.bytes).template get<Index>());
-        return false;
-    });
-    control->on(topic_closing, [this](const auto& message) {
-        barrier_.closing_vote = ByteReader(message.bytes).template get<Index>();
-        return false;
-    });
-    for (const progress::Topic topic : StreamState::topics) {
-        control->on(topic, [this](const auto& message) {
-            if (!failure) {
-                streams[static_cast<std::size_t>(message.subject)]->take(message);
-            }
-            return true;
-        });
-    }
-    for (const progress::Topic topic : {topic_contribution, topic_verdict}) {
-        control->on(topic, [this](const auto& message) {
-            const auto number = static_cast<std::size_t>(message.subject);
-            return failure || failing([&] { return thresholds[number]->take(message), true; });
-        });
-    }
-}
-
-bool ChannelState::take_failure(const progress::ControlMessage& message) {
-    barrier_.left = barrier_.left || message.subject == leaves;
-    if (failure) {
+    make_barrier();
+    StreamState::handle(*control, [this](const auto& message) {
+        if (!failure) {
+            streams[static_cast<std::size_t>(message.subject)]->take(message);
+        }
         return true;
-    }
-    failure = mpi::Failure::from_bytes(message.bytes);
-    for (const auto& stream : streams) {
-        stream->fast = {};
-    }
-    return true;
+    });
+    Threshold::handle(*control, [this](const auto& message) {
+        const auto number = static_cast<std::size_t>(message.subject);
+        return failure || failing([&] { return thresholds[number]->take(message), true; });
+    });
 }
 
 bool ChannelState::take_control_messages() {
@@ -145,9 +114,8 @@ bool ChannelState::advance(const StreamState* spared, bool served) {
     }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
-    if (barrier_.staying && !moved && barrier_.asked_vote < barrier_.votes &&
-        operations_under_way() > barrier_.operations) {
-        ask_others_to_work_on();
+    if (!moved) {
+        barrier_->ask_others_to_work_on();
     }
     return moved;
 }
@@ -261,52 +229,6 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
     const progress::Served::Inside inside(served);
     Waits waiting(*this, what, done);
     progress::wait(waiting, back_off, &served);
-}
-
-bool ChannelState::failing(const std::function<bool()>& work) {
-    try {
-        return work();
-    } catch (...) {
-        fail(std::current_exception());
-        throw;
-    }
-}
-
-void ChannelState::fail(std::exception_ptr thrown) noexcept {
-    if (failure || !takes_part() || process.is_copy()) {
-        return;  // that failure is thrown
-    }
-    const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
-    fail(*found);
-}
-
-void ChannelState::fail(const mpi::Failure& failed) noexcept {
-    if (failure || !takes_part() || process.is_copy()) {
-        return;
-    }
-    failure = failed;
-    for (const auto& stream : streams) {
-        stream->fast = {};
-    }
-    announce(!barrier_.staying);
-}
-
-void ChannelState::announce(bool is_leaving) noexcept {
-    barrier_.left = barrier_.left || is_leaving;
-    if (!mpi::running()) {
-        return;
-    }
-    try {
-        const std::vector<std::byte> bytes = failure->to_bytes();
-        const bool dead = failure->kind == "PeerLost";
-        for (int other = 0; other < static_cast<int>(members.size()); ++other) {
-            if (other != rank && !(dead && other == failure->rank)) {
-                control->post(other, topic_failed, is_leaving ? leaves : stays, bytes);
-            }
-        }
-    } catch (const std::exception&) {
-        return;  // MPI is of no use any more; the failure itself is what the caller gets to see
-    }
 }
 
 /// The events of all ranks are not collected any more: each rank writes its own, beside where all

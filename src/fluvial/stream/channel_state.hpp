@@ -19,6 +19,7 @@
 #include "fluvial/host/bell.hpp"
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/progress/back_off.hpp"
+#include "fluvial/progress/barrier.hpp"
 #include "fluvial/progress/control_messages.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/progress/quiescence.hpp"
@@ -35,19 +36,19 @@ class Threshold;
 /// in shared memory come by the microsecond.
 inline constexpr std::int64_t control_every_ns = 5'000;
 
-/// To all ranks: what an operation threw, or which rank is lost.
-inline constexpr progress::Topic topic_failed("channel: failed");
-/// To all ranks at the end of a barrier: an operation is still under way.
-inline constexpr progress::Topic topic_work_on("barrier: work on",
-                                               progress::Topic::Of::Observation);
-
 /// To producers: a rank closes the channel, and waits for them to end their streams.
 inline constexpr progress::Topic topic_closing("channel: closing",
                                                progress::Topic::Of::Observation);
 
 /// What all ranks of a channel do together.
 enum class Collective : int { AttachStream, BeginThreshold, Close };
-const char* name_of(Collective purpose);
+
+/// What this rank knows of ranks that close the channel.
+struct Closing {
+    bool begun = false;      ///< this rank does
+    bool told = false;       ///< and has told the producers
+    Index others_vote = -1;  ///< with this vote another rank closes the channel, next of all
+};
 
 /// What this rank adds to a trace of the channel.
 struct OwnTrace {
@@ -57,7 +58,8 @@ struct OwnTrace {
     std::int64_t clock_offset_ns = 0;  ///< to the clock of rank 0
 };
 
-struct ChannelState : std::enable_shared_from_this<ChannelState> {
+struct ChannelState final : std::enable_shared_from_this<ChannelState>,
+                            private progress::BarrierOwner {
     OwnProcess process{*this};
     ChannelOptions options;
     mpi::Comm comm;  ///< the ranks that take part
@@ -77,7 +79,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::vector<std::shared_ptr<Threshold>> thresholds;
     std::optional<mpi::Failure> failure;
     bool closed = false;
-    bool closing = false;
+    Closing closing;
     OnlyThread only_thread;
     OwnTrace trace;
 
@@ -85,7 +87,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     int first_consumer() const { return consumers.front(); }
     /// From the second step of a barrier on the others begin no operations by themselves, and make
     /// no room: no operation may wait for some.
-    bool may_wait() const { return !barrier_.staying; }
+    bool may_wait() const { return !barrier_ || !barrier_->staying(); }
     /// Of a member on this host; null when there is none.
     host::Bell* bell_of(int member) const {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);
@@ -99,7 +101,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
         return *std::max_element(ranks_per_core_of.begin(), ranks_per_core_of.end()) > 1;
     }
     /// Of this rank, further up the stack.
-    int operations_under_way() const;
+    int operations_under_way() const override;
 
     /// As Channel::progress. No elements of `spared` are processed.
     bool progress(const StreamState* spared = nullptr);
@@ -121,12 +123,12 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void handle_topics();
     /// Throws when the channel is closed or has failed, belongs to a parent of this process, or
     /// needs MPI, which has ended.
-    void check_usable() const;
+    void check_usable() const override;
     /// The channel has failed while a wait of another verb served it, and no call of the program
     /// has thrown that.
     bool unheard_failure() const { return unheard_; }
     /// The exception in flight is the channel's failure from now on, everywhere.
-    void fail(std::exception_ptr thrown) noexcept;
+    void fail(std::exception_ptr thrown) noexcept override;
     void fail(const mpi::Failure& failed) noexcept;
     /// Does what users' functions take part in: an exception is the channel's failure.
     bool failing(const std::function<bool()>& work);
@@ -139,55 +141,38 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void abandon() noexcept;
 
   private:
-    /// Where all come together before collective work.
-    struct Barrier {
-        std::optional<Collective> purpose;  ///< of the one that is under way
-        mpi::Request coming;                ///< its first step
-        bool staying = false;               ///< whatever happens, this rank comes to its end
-        bool left = false;        ///< after a failure: a rank comes to no barrier any more
-        Index votes = 0;          ///< that this rank has given in all barriers so far
-        Index asked_vote = -1;    ///< before this vote this rank asked the others to work on
-        Index wanted_vote = -1;   ///< before this vote another rank did
-        Index closing_vote = -1;  ///< with this vote another rank closes the channel, next of all
-        bool told_closing = false;
-        int operations = 0;  ///< under way when it began: those that it was called from
-    };
     class Waits;
-    class Stays;
     void wait(std::string_view what, const std::function<bool()>& done,
               progress::BackOff& back_off);
     bool serve();
     bool advance(const StreamState* spared, bool served);
     void look_at_others(const char* what, double waited_s);
-    bool take_control_messages();
+    bool take_control_messages() override;
     void leave_trace() const noexcept;
-    void announce(bool is_leaving) noexcept;
-    void leave(std::exception_ptr thrown) noexcept;
+    void make_barrier();
+    void wait_for_all(const char* purpose, const std::function<bool()>& done) override;
+    bool turn(bool may_begin) override;
+    const std::optional<mpi::Failure>& known_failure() const override { return failure; }
+    void know(const mpi::Failure& failed) noexcept override;
     bool attend();
     bool advance_thresholds();
-    void come(Collective purpose);
-    void stay(mpi::Request& step, std::exception_ptr& thrown, bool votes);
-    void conclude(Collective purpose, std::exception_ptr& thrown);
-    void throw_together(std::exception_ptr thrown);
-    void ask_others_to_work_on();
     void tell_of_closing();
     void check_nobody_closes();
     progress::Movement movement() const;
     void check_quiescence(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
-    bool take_failure(const progress::ControlMessage& message);
     /// Throws what check_interrupt throws, and as below.
     void look_around();
     /// Throws PeerLost when a watched rank is dead, PeerStalled when one does not beat.
-    void look_for_the_lost();
+    void look_for_the_lost() override;
     [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t control_polled_ns_ = 0;
     std::uint64_t looked_beat_ = 0;
-    std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
-    bool moved_ = false;       ///< the last one did
-    bool waits_ = false;       ///< the caller of progress() only waits
-    Barrier barrier_;
+    std::uint64_t moves_ = 0;                   ///< calls of progress() that moved something
+    bool moved_ = false;                        ///< the last one did
+    bool waits_ = false;                        ///< the caller of progress() only waits
+    std::optional<progress::Barrier> barrier_;  ///< none where this rank takes no part
     mutable bool unheard_ = false;
     bool advancing_thresholds_ = false;
 

@@ -16,6 +16,15 @@ constexpr std::size_t turn_bytes = 256 * 1024;
 
 }  // namespace
 
+void StreamState::handle(progress::ControlMessages& control,
+                         const std::function<bool(const progress::ControlMessage&)>& taker) {
+    for (const progress::Topic topic :
+         {move::topic_link_closed, topic_done, topic_finish, topic_result, topic_query,
+          topic_partial_wanted, topic_query_result}) {
+        control.on(topic, taker);
+    }
+}
+
 Statistics StreamState::statistics() const {
     Statistics now = counted;
     now.stream = name();

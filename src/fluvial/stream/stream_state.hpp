@@ -2,6 +2,7 @@
 /// One stream on one rank.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -33,10 +34,10 @@ struct Reservation {
 inline constexpr progress::Topic topic_result("stream: result");
 
 struct StreamState {
-    /// The topics of messages whose subject is the number of a stream.
-    static constexpr progress::Topic topics[] = {
-        move::topic_link_closed, topic_done,        topic_finish, topic_result, topic_query,
-        topic_partial_wanted,    topic_query_result};
+    /// Says that `taker` takes the messages of all topics of streams: their subject is the number
+    /// of one.
+    static void handle(progress::ControlMessages& control,
+                       const std::function<bool(const progress::ControlMessage&)>& taker);
 
     std::shared_ptr<ChannelState> channel;
     int number = 0;

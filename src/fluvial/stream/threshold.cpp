@@ -13,6 +13,13 @@ Threshold::Threshold(progress::ControlMessages& control, int number, const Parti
                      ThresholdRule rule)
     : control_(control), number_(number), parties_(parties), rule_(std::move(rule)) {}
 
+void Threshold::handle(progress::ControlMessages& control,
+                       const std::function<bool(const progress::ControlMessage&)>& taker) {
+    for (const progress::Topic topic : {topic_contribution, topic_verdict}) {
+        control.on(topic, taker);
+    }
+}
+
 void Threshold::post(int to, progress::Topic topic, const Heading& heading,
                      std::span<const std::byte> value) {
     ByteWriter out;

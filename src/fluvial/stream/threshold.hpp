@@ -61,6 +61,11 @@ class Threshold {
     Threshold(progress::ControlMessages& control, int number, const Parties& parties,
               ThresholdRule rule);
 
+    /// Says that `taker` takes the messages of the topics above: their subject is the number of a
+    /// threshold collective.
+    static void handle(progress::ControlMessages& control,
+                       const std::function<bool(const progress::ControlMessage&)>& taker);
+
     /// This producer's value of its next round; returns that round's number.
     std::uint64_t contribute(std::span<const std::byte> value);
     /// No call waits for the verdict of this round any more: the next contribute() means it again,

@@ -1,13 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What becomes of a channel that has lost a rank.
+/// How a channel fails: by what an operation throws, or because a rank is lost; and when a rank
+/// looks for that.
+#include <atomic>
+#include <exception>
+#include <functional>
+
 #include "fluvial/base/error.hpp"
 #include "fluvial/stream/channel_state.hpp"
+#include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
 namespace fluvial::stream {
 
+bool ChannelState::failing(const std::function<bool()>& work) {
+    try {
+        return work();
+    } catch (...) {
+        fail(std::current_exception());
+        throw;
+    }
+}
+
+void ChannelState::fail(std::exception_ptr thrown) noexcept {
+    if (failure || !takes_part() || process.is_copy()) {
+        return;  // that failure is thrown
+    }
+    const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
+    fail(*found);
+}
+
+void ChannelState::fail(const mpi::Failure& failed) noexcept {
+    if (failure || !takes_part() || process.is_copy()) {
+        return;
+    }
+    know(failed);
+    barrier_->tell();
+}
+
+void ChannelState::know(const mpi::Failure& failed) noexcept {
+    failure = failed;
+    for (const auto& stream : streams) {
+        stream->fast = {};
+    }
+}
+
 void ChannelState::look_around() {
-    if (closing) {
+    if (closing.begun) {
         for (const auto& threshold : thresholds) {
             threshold->retire();
         }
@@ -30,7 +68,7 @@ void ChannelState::look_at_others(const char* what, double waited_s) {
     if (!closed) {
         control_polled_ns_ = 0;
         take_control_messages();
-        if (failure && barrier_.left) {
+        if (failure && barrier_->left()) {
             check_usable();
         }
     }
@@ -56,13 +94,11 @@ void ChannelState::lose(const mpi::Failure& lost) {
         control_polled_ns_ = 0;
         take_control_messages();  // its last words may say why
     }
-    barrier_.staying = false;
+    barrier_->stop_staying();
     if (!failure) {
         fail(lost);
     }
-    if (!barrier_.left) {
-        announce(true);
-    }
+    barrier_->leave();
     failure->raise(static_cast<int>(members.size()));
 }
 
