@@ -227,8 +227,8 @@ class _Bench:
         self, program: compiled.Program, ranks: int, words: list[str]
     ) -> dict[str, object] | None:
         command = [*program.launcher, "-n", str(ranks), str(program.path), *words]
-        crowded = _YIELDING if ranks > (os.cpu_count() or 1) else {}
-        return self._answer(command, {**compiled.ROOT_MAY_LAUNCH, **crowded})
+        oversubscribed = _YIELDING if ranks > (os.cpu_count() or 1) else {}
+        return self._answer(command, {**compiled.ROOT_MAY_LAUNCH, **oversubscribed})
 
     def _answer(self, command: list[str], environment: dict[str, str]) -> dict[str, object] | None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has how much to write: the patterns of section 6 of Bui et al. 2016, one process a host."""
+"""How much each rank has to write: section 6 of Bui et al. 2016, one process a host."""
 
 from __future__ import annotations
 

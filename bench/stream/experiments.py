@@ -129,17 +129,17 @@ class Laboratory:
 
     def run(self, case: Case, contestants: Sequence[str], **words: Any) -> None:
         """Let contestants take turns in one job."""
-        crowded = case.ranks > len(set(self.cores))
+        oversubscribed = case.ranks > len(set(self.cores))
         given = {
             "contestants": ",".join(contestants),
             "repeats": self.scope.repeats,
             "seconds": self.scope.seconds,
             "cores": ",".join(map(str, self.cores)),
-            "yields": int(crowded),
+            "yields": int(oversubscribed),
             **case.words(),
             **words,
         }
-        environment = dict(_YIELDING if crowded else {})
+        environment = dict(_YIELDING if oversubscribed else {})
         if self.program.launcher and OPEN_MPI in Path(self.program.launcher[0]).name:
             environment |= _OPEN_MPI_AS_ROOT
         self.figures.add(case, self._lines(case.ranks, given, environment))

@@ -82,9 +82,9 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
     if (!call.team.serial()) {
         comm = call.team.to_fortran();
     }
-    const nb::tuple answer = nb::cast<nb::tuple>(run(comm, inputs));
-    Bytes result = joined(nb::cast<nb::list>(answer[1]));
-    switch (nb::cast<int>(answer[0])) {
+    const nb::tuple returned = nb::cast<nb::tuple>(run(comm, inputs));
+    Bytes result = joined(nb::cast<nb::list>(returned[1]));
+    switch (nb::cast<int>(returned[0])) {
         case Outcome::Finished:
             return result;
         case Outcome::Continues:

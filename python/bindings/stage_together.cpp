@@ -170,7 +170,7 @@ bool has_any(const Attributes& attributes, const std::vector<std::string>& names
 
 void put_together(stage::WriteStep& step, nb::dict arrays, nb::handle offset, nb::handle shape,
                   nb::dict attributes) {
-    std::vector<nb::object> names;  // whoever changes the dict meanwhile takes nothing away
+    std::vector<nb::object> names;  // a thread that changes the dict meanwhile takes nothing away
     std::vector<BorrowedArray> borrowed;
     std::vector<Attributes> own(attributes.size());
     std::vector<NamedArray> named;

@@ -80,8 +80,8 @@ nb::dict result_of(Stream& self) {
 }
 
 /// (elements, results)
-nb::tuple answer_tuple(const stream::Outcome& answer) {
-    return nb::make_tuple(answer.elements, results_in(answer.result));
+nb::tuple outcome_tuple(const stream::Outcome& outcome) {
+    return nb::make_tuple(outcome.elements, results_in(outcome.result));
 }
 
 /// (producer, bytes before, elements); None at the end of the stream. Of try_next, elements may be
@@ -258,12 +258,12 @@ void bind_processing(nb::class_<Stream>& stream) {
         .def_prop_ro("stats", &statistics_of)
         .def("query",
              [](Stream& self) {
-                 stream::Outcome answer;
+                 stream::Outcome outcome;
                  {
                      const Alone alone(self);
-                     answer = self.query();
+                     outcome = self.query();
                  }
-                 return answer_tuple(answer);
+                 return outcome_tuple(outcome);
              })
         .def("iquery", alone(&Stream::iquery))
         .def("result", &result_of);
@@ -274,12 +274,12 @@ void bind_inquiry(nb::module_& m) {
     nb::class_<Inquiry>(m, "Inquiry")
         .def("test", alone(&Inquiry::test))
         .def("wait", [](Inquiry& self) {
-            const stream::Outcome* answer = nullptr;
+            const stream::Outcome* outcome = nullptr;
             {
                 const Alone alone(self);
-                answer = &self.wait();
+                outcome = &self.wait();
             }
-            return answer_tuple(*answer);
+            return outcome_tuple(*outcome);
         });
 }
 

@@ -246,7 +246,7 @@ class Broken(BaseException):
     pass
 
 
-def test_an_answer_that_was_not_waited_for_is_no_other_questions(started):
+def test_a_reply_that_was_not_waited_for_is_no_other_requests(started):
     kept = started.with_options(keep=True)
     first, second = kept.submit(give, "A"), kept.submit(give, "B")
     started.submit(give, 1).result()

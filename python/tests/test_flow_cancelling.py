@@ -19,10 +19,10 @@ CANCELLED = "TaskCancelled", "the task was cancelled before it began", -1, b""
 class Core:
     """Answers that the task will not begin; its word of that comes first, in another thread."""
 
-    def __init__(self, answer, said):
+    def __init__(self, reply, said):
         self.future = Future(self)
         self.future.task = object()
-        self.answer, self.said = answer, said
+        self.reply, self.said = reply, said
 
     def cancel(self, task, running):
         assert not running
@@ -30,10 +30,10 @@ class Core:
         thread = threading.Thread(target=self.future.settle, args=[Outcome.of(None, self.said)])
         thread.start()
         thread.join()
-        return self.answer
+        return self.reply
 
 
-def test_the_word_comes_before_the_answer():
+def test_the_word_comes_before_the_reply():
     future = Core(True, CANCELLED).future
     called = []
     future.add_done_callback(called.append)

@@ -188,8 +188,8 @@ class test_a_contact_that_is_passed_as_text:
         for wrong in ("", "garbage", text[:60], text.replace("key=", "key=zz")):
             with pytest.raises(fl.InvalidArgument, match=r"contact|key"):
                 fl.open(stream_name(where), contact=wrong, **SHORT)
-        by_mail = text.replace("\n", "\r\n")
-        with fl.open(stream_name(where), contact=by_mail, **SHORT) as series:
+        with_returns = text.replace("\n", "\r\n")
+        with fl.open(stream_name(where), contact=with_returns, **SHORT) as series:
             (where / "attached").touch()
             return series.next()["x"].read().tolist()
 

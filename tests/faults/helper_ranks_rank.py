@@ -83,7 +83,7 @@ def main() -> None:
     report.rename(seen / f"rank-{COMM.rank}")
     deadline = time.monotonic() + 30
     while len(list(seen.glob("rank-*"))) < COMM.size - 1 and time.monotonic() < deadline:
-        time.sleep(0.05)  # who ends now is no second victim
+        time.sleep(0.05)  # a rank that ends now is no second victim
     os._exit(0)  # MPI_Finalize would wait for the dead
 
 

@@ -61,7 +61,7 @@ def write(**options):
 
 
 def die_within_messages():
-    """The last rank dies with messages that the others, who are stopped, cannot have taken."""
+    """The last rank dies with messages that the others, which are stopped, cannot have taken."""
     if comm.rank == comm.size - 1:
         others = [str(process) for process in processes[:-1]]
         for other in others:
@@ -141,5 +141,5 @@ new.write_text(f"{took:.3f}\n{told}")
 new.rename(where / f"rank-{comm.rank}")
 until = time.monotonic() + 30
 while len(list(where.glob("rank-*"))) < comm.size - 1 and time.monotonic() < until:
-    time.sleep(0.01)  # who ends is dead, too, for those that have not looked yet
+    time.sleep(0.01)  # a rank that ends is dead, too, for those that have not looked yet
 os._exit(0)  # MPI_Finalize would wait for the dead

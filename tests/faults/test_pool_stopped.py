@@ -81,7 +81,7 @@ class test_the_only_worker_goes_on_after_a_stop:
         except fl.Error as error:
             told += f"; {error}"
         write_whole(where / f"told {comm.rank}", told)
-        wait_until((where / f"told {1 - comm.rank}").exists, timeout=30)  # who leaves ends the job
+        wait_until((where / f"told {1 - comm.rank}").exists, timeout=30)  # to leave ends the job
 
     def check(jobs):
         job = jobs.start()

@@ -240,7 +240,7 @@ class Jobs:
 
 
 def write_whole(path: pathlib.Path, text: str) -> None:
-    """Write a file that appears under its name when it is whole: whoever waits for it reads it."""
+    """Write a file that appears under its name when it is whole, as a job that waits reads it."""
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text)
     draft.rename(path)

@@ -96,7 +96,7 @@ class test_along_planned_paths_the_file_is_that_of_mpi_io:
         for same, writers, paths in results:
             assert same == [True] * 6
             assert [len(chosen) for chosen in writers] == [1, 2, 3] * 2
-            assert 0 in writers[5]  # who has all writes a part of it
+            assert 0 in writers[5]  # a rank that has all writes a part of it
             assert max(paths) > 1
         assert all(result[1:] == results[0][1:] for result in results)
 

@@ -261,15 +261,40 @@ _WORDS = {
     "distrust": "check",
 }
 _IMAGES = re.compile(rf"(?<![a-z])({'|'.join(_WORDS)})(?![a-z])", re.IGNORECASE)
+_FOLDERS_WITH_THE_WORDS = ("src", "python", "plugins", "examples", "demo", "bench", "tests")
+# Of the library alone: a noun (a rank may well answer), and a pronoun of persons.
+_NOUNS = {
+    re.compile(
+        r"(?<![a-z])(?:an|the|its|no|first|another|of|take|check)[ _]answers?(?![a-z])"
+        r"|(?<![a-z])answers?(?= = |\.\w|->|_\b)",
+        re.IGNORECASE,
+    ): "the field says 'reply' or 'result'",
+    re.compile(
+        r"(?<!\w)who(?:ever)? (?!in\b|[=+<])", re.IGNORECASE
+    ): "say which: the rank, the thread or the program that",
+}
+
+
+def _of_the_library(path: pathlib.Path) -> bool:
+    within = path.parts[0] == "src" or path.parts[:2] in (
+        ("python", "fluvial"),
+        ("python", "bindings"),
+    )
+    return within and not path.stem.endswith("_test")
 
 
 def words_of_the_field(path: pathlib.Path, text: str) -> Iterator[str]:
     """A thing has the name that the field gives it."""
-    if not _is_code(path) or path.parts[0] not in ("src", "python"):
+    if not _is_code(path) or path.parts[0] not in _FOLDERS_WITH_THE_WORDS:
+        return
+    if path.parts[:2] == ("tests", "style"):  # which names the words
         return
     for number, line in enumerate(text.splitlines(), 1):
         for match in _IMAGES.finditer(line):
             yield f"{path}:{number}: '{match[0]}': the field says '{_WORDS[match[0].lower()]}'"
+        for noun, instead in _NOUNS.items() if _of_the_library(path) else ():
+            if match := noun.search(line):
+                yield f"{path}:{number}: '{match[0].strip()}': {instead}"
 
 
 Rule = Callable[[pathlib.Path, str], Iterable[str]]

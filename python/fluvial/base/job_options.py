@@ -29,7 +29,7 @@ def job_options(
     said
         A path, text of TOML or JSON, or a dict. Text has a "=" in it, or begins with "{".
     what
-        Who says it: "options", "FLUVIAL_OPTIONS".
+        Where it was said: "options", "FLUVIAL_OPTIONS".
     name
         Of the series, as the program calls it; None: it has none.
     known

@@ -85,7 +85,7 @@ def _explain(
 def _measure(
     out: Annotated[str, typer.Option(help="The JSON file of the topology.")],
     seconds: Annotated[float, typer.Option(help="Of one measurement of a bandwidth.")] = 0.25,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a host's answer.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a host's reply.")] = 60.0,
     progress: Annotated[bool, typer.Option(help="Say how far it is.")] = True,
     format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
 ) -> None:

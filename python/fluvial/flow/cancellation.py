@@ -34,8 +34,8 @@ def cancel_together(futures: Iterable[AnyFuture], *, running: bool = False) -> N
     ]
     if not asked:
         return
-    answers = _cancelled(asked[0][0].core, [state for _, state in asked], running)
-    cancelled = [future for (future, _), answer in zip(asked, answers, strict=True) if answer]
+    replies = _cancelled(asked[0][0].core, [state for _, state in asked], running)
+    cancelled = [future for (future, _), reply in zip(asked, replies, strict=True) if reply]
     for future in cancelled:
         future.become_cancelled()
     # For the thread that the core has told, too; of those that are done no lock is taken.

@@ -121,7 +121,7 @@ class Future(concurrent.futures.Future[R]):
     def begin_cancelling(self) -> TaskState | None:
         """Return the task that the core is to cancel; None when the future is done.
 
-        What the core says of the task may come before its answer.
+        What the core says of the task may come before its result.
         """
         if self.done() or self.task is None:
             return None
@@ -145,7 +145,8 @@ class Future(concurrent.futures.Future[R]):
         """Tell whether it has a result or an error, or was cancelled.
 
         Without the future's lock: Ctrl-C in the moment in which Python takes that (its Condition is
-        no part of the interpreter) leaves it taken for ever, and who serves the pool asks this.
+        no part of the interpreter) leaves it taken for ever, and the thread that serves
+        the pool asks this.
         """
         return self._state in _DONE
 

@@ -62,7 +62,7 @@ class Lead:
     def run(self) -> None:
         """Serve until the program closes the pool."""
         threads = [
-            threading.Thread(target=work, daemon=True) for work in (self._take_tasks, self._answer)
+            threading.Thread(target=work, daemon=True) for work in (self._take_tasks, self._reply)
         ]
         for thread in threads:
             thread.start()
@@ -186,18 +186,18 @@ class Lead:
         except _core.Error as error:
             return None, (type(error).__name__, str(error))
 
-    def _answer(self) -> None:
+    def _reply(self) -> None:
         try:
             while True:
                 number, word, about = self._requests.recv()
-                self._requests.send((number, self._answer_to((word, about))))
+                self._requests.send((number, self._reply_to((word, about))))
         except (EOFError, OSError):  # the program is gone
             pass
         except BaseException:
             traceback.print_exc()
             _abort()
 
-    def _answer_to(self, request: _Request) -> object:
+    def _reply_to(self, request: _Request) -> object:
         if request[0] == "timeline":
             return self._core.timeline()
         if request[0] == "busy":

@@ -47,8 +47,8 @@ _Said: TypeAlias = list[Report] | tuple[tuple[str, str] | None, Record | None]
 """By the lead: what came of tasks, and at the end what its pool has raised, and the timeline."""
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
-_LONGEST_ANSWER_S = 0.05
-_CANCELLED_TOGETHER = 1000  # a request is written, and its answer read, at once: Ctrl-C splits none
+_LONGEST_REPLY_S = 0.05
+_CANCELLED_TOGETHER = 1000  # a request is written, and its reply read, at once: Ctrl-C splits none
 _FEWER = "Ask for fewer ranks, or start a larger pool"
 
 
@@ -224,20 +224,20 @@ class StartedJob:
         end = time.monotonic() + timeout
         while True:  # in short turns, between which others can ask
             left = max(0.0, end - time.monotonic())
-            answer = self._ask("result", (task.number, min(left, _LONGEST_ANSWER_S)))
-            if not answer and self._closed:
+            reply = self._ask("result", (task.number, min(left, _LONGEST_REPLY_S)))
+            if not reply and self._closed:
                 raise _core.Error(
                     "a result cannot be fetched: got a pool that was shut down; allowed: result() "
                     "before shutdown()"
                 )
-            if not answer:
+            if not reply:
                 raise self._ended()
-            result, failure = answer
+            result, failure = reply
             if failure is not None:
                 raise getattr(_core, failure[0], _core.Error)(failure[1])
             if result is not None:
                 return bytearray(result)
-            if left <= _LONGEST_ANSWER_S:
+            if left <= _LONGEST_REPLY_S:
                 return None
 
     def cancel(self, task: TaskState, running: bool = False) -> bool:
@@ -246,11 +246,11 @@ class StartedJob:
 
     def cancel_together(self, tasks: Sequence[TaskState], running: bool = False) -> list[bool]:
         """Cancel many tasks, as `cancel` does each of them; one request for a thousand."""
-        answers: list[bool] = []
+        replies: list[bool] = []
         for first in range(0, len(tasks), _CANCELLED_TOGETHER):
             numbers = [task.number for task in tasks[first : first + _CANCELLED_TOGETHER]]
-            answers += self._ask("cancel", (numbers, running)) or [False] * len(numbers)
-        return answers
+            replies += self._ask("cancel", (numbers, running)) or [False] * len(numbers)
+        return replies
 
     def timeline(self) -> Record | None:
         """Return what the ranks have done, as the core does; None when the job broke off."""
@@ -327,9 +327,9 @@ class StartedJob:
             try:
                 self._requests.send((number, word, about))
                 while True:
-                    answered, answer = self._requests.recv()
-                    if answered == number:  # earlier ones were broken off by KeyboardInterrupt
-                        return answer
+                    number_there, reply = self._requests.recv()
+                    if number_there == number:  # earlier ones were broken off by KeyboardInterrupt
+                        return reply
             except (EOFError, OSError):
                 return False  # the job has ended, and futures are told so
 

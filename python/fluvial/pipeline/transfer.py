@@ -25,7 +25,7 @@ from .sources import JoinedStep
 
 
 class Sharing(NamedTuple):
-    """Who reads what."""
+    """Which rank reads what."""
 
     comm: Communicator | None
     strategy: Strategy
@@ -221,6 +221,6 @@ def _only_value(dataset: PipedDataset) -> np.ndarray | None:
 def _says_constant(attrs: Mapping[str, object], shape: tuple[int, ...]) -> bool:
     """Tell whether attributes are those of a constant component, which a live one has beside data.
 
-    Whether all elements are that value is another question, for who writes them.
+    Whether all elements are that value is another question, for the program that writes them.
     """
     return "value" in attrs and bool(shape) and attrs.get("shape") in (list(shape), *shape[:1])

@@ -22,7 +22,7 @@ _BLOCK_MAX = 2**30
 
 
 class SparseWritten(NamedTuple):
-    """What `sparse_write` has written, and who wrote it."""
+    """What `sparse_write` has written, and which ranks wrote it."""
 
     bytes: int
     """Of the data of all ranks."""

@@ -90,13 +90,13 @@ def share_of_files(
     except Exception as raised:  # of a strategy of the user's own, too
         failure = raised
     if comm is not None and (own or callable(strategy)):
-        _check_one_answer(comm, shares, failure)
+        _check_same_shares(comm, shares, failure)
     if failure is not None:
         raise failure
     return {name: of_ranks[rank] for name, of_ranks in shares.items()}
 
 
-def _check_one_answer(
+def _check_same_shares(
     comm: Communicator, shares: Mapping[str, object], failure: Exception | None
 ) -> None:
     """Raise where a strategy of the user's own failed on another rank, or assigns differently."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a scan reads and who takes part."""
+"""How a scan reads and which ranks take part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Hints(Protocol):
 
 
 class ScanOptions(TypedDict, total=False):
-    """How a scan reads and who takes part; every key has a default.
+    """How a scan reads and which ranks take part; every key has a default.
 
     Parameters
     ----------

@@ -315,7 +315,7 @@ class FileWriteSeries:
             output.discard()
 
     def _lay_out(self, put: Put, of_all: Sequence[OfRank]) -> tuple[Places, dict[str, ChunkShares]]:
-        """Make the objects of a step; on the first rank. Of datasets that are cut: who has what."""
+        """Make the objects of a step; on the first rank. Which rank has what of cut datasets."""
         contents = self._told.joined(put.number, of_all)
         if self._hosts is not None:
             contents = contents._replace(by_host=self._hosts.regions(self._told.regions_by_rank))

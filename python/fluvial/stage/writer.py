@@ -197,7 +197,7 @@ class WriteSeries:
         Raises
         ------
         TimedOut
-            The queue stayed full for `step_timeout`; names who holds it.
+            The queue stayed full for `step_timeout`; names the reader that holds it.
         PeerLost
             Another rank of the writer died or failed.
         InvalidArgument

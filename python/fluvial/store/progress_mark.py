@@ -42,7 +42,7 @@ class Progress(NamedTuple):
     finished: int
     """Number of the last step that is finished; -1: none is."""
     said: str
-    """Who the writer is, or why it failed."""
+    """Which program writes, or why it failed."""
 
     @property
     def whole(self) -> bool:

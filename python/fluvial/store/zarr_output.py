@@ -56,7 +56,7 @@ class ZarrOutput:
         self._without_steps = False
 
     def lay_out(self, step: StepContents) -> Places:
-        """Make the arrays one record longer; return who writes what.
+        """Make the arrays one record longer; return which rank writes what.
 
         Raises
         ------

@@ -49,7 +49,7 @@ class Channel:
         A rank of this host that is stopped for so many seconds (SIGSTOP, a debugger) raises
         PeerStalled on all ranks; 0.2 at least, ``float("inf")`` for never. It is no limit on what a
         rank computes, for a thread shows that its process runs. Ranks on other hosts are seen by
-        their neighbours alone, who tell the others.
+        their neighbours alone, which tell the others.
     trace_file
         Path of a trace in Chrome's and Perfetto's format, written at the end.
 

@@ -47,11 +47,11 @@ TEST_CASE("an object knows whether a child inherited it") {
 }
 
 TEST_CASE("a child's child has inherited, too, what was made in between") {
-    const int answer = in_child([] {
+    const int status = in_child([] {
         const MadeHere made;
         return in_child([&] { return made.inherited() ? 7 : 0; });
     });
-    CHECK(answer == 7);
+    CHECK(status == 7);
 }
 
 TEST_CASE("the error names both processes") {

@@ -101,12 +101,12 @@ int MPIStream_Terminate(MPIStream* stream);
 int MPIStream_Iterminate(MPIStream* stream);
 /// The result so far, of all consumers, at any time of the stream's life: *flag is 1 when it is in
 /// `resultbuf`, and 0 when there is none yet (the MPI_MAX of no element). Consumers answer before
-/// they process further elements; MPIStream_Covered() tells how many the answer is made of.
+/// they process further elements; MPIStream_Covered() tells how many the result is made of.
 /// Producers. Blocking. A message to and from each consumer. With MPI_OP_NULL as terminal function
 /// nothing is combined: it is the first consumer's own result, made of its elements alone.
 int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream);
 /// The same without blocking, on producers, too. The first call asks; it and later calls set *flag
-/// to 1 once the answer is in `resultbuf`. The next call then asks anew.
+/// to 1 once the result is in `resultbuf`. The next call then asks anew.
 int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream);
 /// A verdict on what all producers contribute, as soon as it is certain, without waiting for the
 /// slowest. Each producer passes the address of one element, and gets the verdict of this round,
@@ -158,7 +158,7 @@ int MPIStream_Flush(MPIStream* stream);
 /// MPI_ERR_ARG for the MPI_MIN, MPI_MAX and the like of no element at all.
 int MPIStream_Result(void* resultbuf, long long* elements, MPIStream* stream);
 
-/// The number of elements that the last answer of MPIStream_Query() or _Iquery() is made of. Local.
+/// The number of elements that the last result of MPIStream_Query() or _Iquery() is made of. Local.
 int MPIStream_Covered(long long* elements, MPIStream* stream);
 
 /// An intermediate function that stands for an MPI_Op, predefined or of MPI_Op_create(): the result

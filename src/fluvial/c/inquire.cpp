@@ -22,10 +22,10 @@ namespace {
 
 /// Calls use(dataset) with what is asked about.
 template <class Use>
-int inquire(fluvial_file* file, int dataset, const void* answer, Use use) {
+int inquire(fluvial_file* file, int dataset, const void* result, Use use) {
     return guarded([&] {
         check_given(file, "file");
-        check_given(answer, "the place for the answer");
+        check_given(result, "the place for the result");
         use(*file->dataset(dataset));
     });
 }
@@ -106,7 +106,7 @@ void check_unused(const fluvial_file& file) {
     }
 }
 
-/// Where a rank does not run the file is closed for the others, who are told.
+/// Where a rank does not run the file is closed for the others, which are told.
 void close_together(fluvial_file* file) {
     const move::WatchedTask task = file->watched("");
     try {

@@ -281,7 +281,7 @@ int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream) {
         check_given(flag, "flag");
         c::AttachedStream& state = state_of(stream);
         check_memory(resultbuf, state.types->result, "resultbuf");
-        *flag = state.take_answer(state.stream.query(), resultbuf) ? 1 : 0;
+        *flag = state.take_result(state.stream.query(), resultbuf) ? 1 : 0;
     });
 }
 
@@ -295,7 +295,7 @@ int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream) {
             state.inquiry = state.stream.iquery();
         }
         if (state.inquiry->test()) {
-            *flag = state.take_answer(state.inquiry->wait(), resultbuf) ? 1 : 0;
+            *flag = state.take_result(state.inquiry->wait(), resultbuf) ? 1 : 0;
             state.inquiry.reset();
         }
     });

@@ -48,7 +48,7 @@ TEST_CASE("producers ask for the result so far, blocking and not") {
     }
 }
 
-TEST_CASE("without a terminal function the answer is the first consumer's own") {
+TEST_CASE("without a terminal function the result is the first consumer's own") {
     World world(2);
     for (const bool with_first : {true, false}) {
         CAPTURE(with_first);
@@ -94,7 +94,7 @@ TEST_CASE("without a terminal function the answer is the first consumer's own") 
     }
 }
 
-TEST_CASE("nothing yet is no answer") {
+TEST_CASE("nothing yet is no result") {
     World world;
     MPIStream_Operation operation = {MPIStream_Elementwise(MPI_MAX), MPI_MAX};
     MPIStream stream;

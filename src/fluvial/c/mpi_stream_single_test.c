@@ -177,12 +177,12 @@ static int elements_after_pauses_leave_while_none_is_taken(void) {
     return bad || fails(MPIStream_FreeChannel(&channel), "free");
 }
 
-/* Producers wait in one channel for the answer to what they have sent into another one. */
+/* Producers wait in one channel for the reply to what they have sent into another one. */
 static int a_burst_leaves_at_the_next_call(int in_another_channel) {
     long i, sum = -1;
     MPIStream_Channel there, back;
-    MPIStream elements, answer;
-    int bad = create(rank == 0, &there, &elements) || create(rank > 0, &back, &answer);
+    MPIStream elements, reply;
+    int bad = create(rank == 0, &there, &elements) || create(rank > 0, &back, &reply);
     seen = 0;
     for (i = 0; !bad && rank > 0 && i < BURST; ++i) {
         bad = fails(MPIStream_Send(&i, &elements), "send");
@@ -198,11 +198,11 @@ static int a_burst_leaves_at_the_next_call(int in_another_channel) {
             MPI_Send(&sum, 1, MPI_LONG, (int)i, 0, MPI_COMM_WORLD);
         }
         sum = 42;
-        bad = bad || fails(MPIStream_Send(&sum, &answer), "answer") ||
-              fails(MPIStream_Terminate(&answer), "terminate");
+        bad = bad || fails(MPIStream_Send(&sum, &reply), "reply") ||
+              fails(MPIStream_Terminate(&reply), "terminate");
     } else if (!bad) {
-        bad = fails(MPIStream_Result(&sum, NULL, &answer), "the answer") ||
-              wrong(sum != 42, "a wrong answer");
+        bad = fails(MPIStream_Result(&sum, NULL, &reply), "the reply") ||
+              wrong(sum != 42, "a wrong reply");
     }
     return bad || fails(MPIStream_FreeChannel(&there), "free") ||
            fails(MPIStream_FreeChannel(&back), "free");

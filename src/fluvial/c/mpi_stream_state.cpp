@@ -139,8 +139,8 @@ TravellingResult AttachedStream::result() {
     return TravellingResult(*own_result);
 }
 
-bool AttachedStream::take_answer(const stream::Outcome& answer, void* resultbuf) {
-    const TravellingResult result(answer.result);
+bool AttachedStream::take_result(const stream::Outcome& outcome, void* resultbuf) {
+    const TravellingResult result(outcome.result);
     covered = result.elements;
     if (result.known) {
         types->result.unpack(result.packed.data(), resultbuf);

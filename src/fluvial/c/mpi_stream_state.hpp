@@ -27,7 +27,7 @@ struct AttachedStream {
     std::optional<stream::ThresholdCollective> threshold = {};  ///< none: no function
     std::deque<stream::Pending> under_way = {};
     std::optional<stream::Inquiry> inquiry = {};
-    std::uint64_t covered = 0;  ///< elements that the last answer to a query is made of
+    std::uint64_t covered = 0;  ///< elements that the last result of a query is made of
     bool choosing = false;      ///< the consumer depends on the element
     bool reported = false;
 
@@ -40,8 +40,8 @@ struct AttachedStream {
     /// The global result, or this consumer's own where results are not combined; valid until the
     /// next call. Blocking until the stream has ended.
     TravellingResult result();
-    /// Writes an answer where the program wants it; false when it has no value.
-    bool take_answer(const stream::Outcome& answer, void* resultbuf);
+    /// Writes a result where the program wants it; false when it has no value.
+    bool take_result(const stream::Outcome& outcome, void* resultbuf);
     /// The line of FLUVIAL_STREAM_REPORT, once, when the stream has ended.
     void report();
 

@@ -219,7 +219,7 @@ TEST_CASE("elements go where an association says, many at once, or written in pl
     MPI_Datatype pair;
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_commit(&pair);
-    int answer = 42;
+    int context = 42;
     for (const int association :
          {MPISTREAM_ROUND_ROBIN, MPISTREAM_MOST_ROOM, MPISTREAM_BY_KEY, MPISTREAM_BY_FUNCTION}) {
         CAPTURE(association);
@@ -230,7 +230,7 @@ TEST_CASE("elements go where an association says, many at once, or written in pl
         options.association = association;
         options.key_bytes = sizeof(int);
         options.choose = by_parity;
-        options.choose_context = &answer;
+        options.choose_context = &context;
         options.batch = note_keys;
         options.batch_context = &keys;
         options.buffer_bytes = 64 << 10;

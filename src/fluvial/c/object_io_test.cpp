@@ -189,7 +189,7 @@ TEST_CASE("each rank's own result, with strides, and some ranks without elements
     float least = 0;
     REQUIRE(fluvial_object_get_vara_float(&io, MPI_MIN, &least) == FLUVIAL_OK);
     CHECK(std::isnan(least) == (opened.shared.rank() == 0));
-    // What one rank has no answer to is an error on all, and none hangs.
+    // What one rank cannot tell is an error on all, and none hangs.
     io.datasets[0] = Int;
     int integer = -1;
     CHECK(fluvial_object_get_vara_int(&io, MPI_MIN, &integer) == FLUVIAL_EINVAL);

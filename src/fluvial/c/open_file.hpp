@@ -25,7 +25,7 @@ struct fluvial_file {
     /// Throws InvalidArgument when there is none of this number or name.
     std::shared_ptr<const fluvial::store::Dataset> dataset(int number) const;
     int number(const std::string& name) const;
-    /// A call of all ranks, who are watched in it: those that do not run are an error.
+    /// A call of all ranks, which are watched in it: those that do not run are an error.
     /// `of`: what can be begun again, or nothing.
     fluvial::move::WatchedTask watched(const char* of) const;
 };

@@ -105,8 +105,8 @@ int fluvial_writer_abandon_step(fluvial_writer* writer);
 /// and FLUVIAL_EINVAL after MPI_Finalize. Null is no error.
 int fluvial_writer_close(fluvial_writer* writer);
 /// Ends the series with an error: the readers of a stream are told that its writer has failed, and
-/// so are those who follow files; these have the steps that ended. Local of a stream; of files not
-/// after MPI_Finalize. Null is no error.
+/// so are programs that follow files; these have the steps that ended. Local of a stream; of files
+/// not after MPI_Finalize. Null is no error.
 int fluvial_writer_abort(fluvial_writer* writer);
 
 /// Opens a series for reading: files where there are some of that name, or where it has the suffix

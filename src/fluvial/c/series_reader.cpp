@@ -62,16 +62,16 @@ int with_reader(fluvial_reader* reader, const char* call, Use use) {
 
 /// Calls use(step) with the present one.
 template <class Use>
-int ask(fluvial_reader* reader, const void* answer, Use use) {
+int ask(fluvial_reader* reader, const void* result, Use use) {
     return with_reader(reader, "an inquiry", [&](fluvial_reader& mine) {
-        check_given(answer, "the place for the answer");
+        check_given(result, "the place for the result");
         use(mine.present_step());
     });
 }
 
 template <class Use>
-int ask_dataset(fluvial_reader* reader, const char* dataset, const void* answer, Use use) {
-    return ask(reader, answer, [&](const scan::SeriesStep& step) {
+int ask_dataset(fluvial_reader* reader, const char* dataset, const void* result, Use use) {
+    return ask(reader, result, [&](const scan::SeriesStep& step) {
         check_given(dataset, "dataset");
         use(step, std::string(dataset));
     });

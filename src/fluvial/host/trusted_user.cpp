@@ -96,13 +96,13 @@ std::string trusted_users() {
 }
 
 bool is_private_group(gid_t group) {
-    struct Answer {
+    struct Finding {
         uid_t user;
         gid_t group;
         bool yes;
     };
-    // A reader that waits for its writer asks again and again; the answer may come over a network.
-    thread_local std::optional<Answer> last;
+    // A reader that waits for its writer asks again and again; the reply may come over a network.
+    thread_local std::optional<Finding> last;
     const uid_t self = ::geteuid();
     if (!last || last->user != self || last->group != group) {
         last = {self, group, has_one_member(group, account_of(self))};

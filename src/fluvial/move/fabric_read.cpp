@@ -241,14 +241,14 @@ class Half final : public FabricHalf {
     std::unique_ptr<RemoteReader> connect(SecureConnection connection, const Deadline& deadline,
                                           double patience_s) &&
         override {
-        std::optional<Bytes> answer;
-        const auto answered = [&] {
+        std::optional<Bytes> reply;
+        const auto replied = [&] {
             connection.flush();
-            answer = connection.take();
-            return answer.has_value();
+            reply = connection.take();
+            return reply.has_value();
         };
-        wait_until(answered, deadline, "the owner of memory on another host did not answer");
-        ByteReader in(*answer);
+        wait_until(replied, deadline, "the owner of memory on another host did not answer");
+        ByteReader in(*reply);
         check_granted(in);
         const fi_addr_t owner = endpoint_->insert(in.get_block());
         return std::make_unique<FabricRemoteReader>(std::move(endpoint_), owner,

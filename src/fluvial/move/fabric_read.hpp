@@ -30,7 +30,7 @@ class FabricHalf {
   public:
     virtual ~FabricHalf() = default;
     virtual std::string provider() const = 0;
-    /// Reads from the owner at the other end of `connection`, whose answer it waits for until the
+    /// Reads from the owner at the other end of `connection`, whose reply it waits for until the
     /// deadline. A read that cannot begin for `patience_s` is a SystemError. Throws what the owner
     /// says, PeerLost, TimedOut.
     virtual std::unique_ptr<RemoteReader> connect(SecureConnection connection,

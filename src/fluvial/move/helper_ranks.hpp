@@ -5,8 +5,8 @@
 /// | event                         | other ranks                        | helpers                |
 /// |-------------------------------|------------------------------------|------------------------|
 /// | an exchange begins            | agree among themselves             | sleep in serve()       |
-/// | they have agreed              | the first one sends all the flows  | learn who sends what   |
-/// |                               |                                    | to whom                |
+/// | they have agreed              | the first one sends all the flows  | learn which rank sends |
+/// |                               |                                    | what to which          |
 /// | one of them is wrong          | the same error on all of them      | hear nothing of it     |
 /// | one dies, or is stopped, and  | as in exchange_over_kept()         | PeerLost, or TimedOut  |
 /// | they have not agreed          |                                    |                        |

@@ -109,7 +109,7 @@ inline void check_back_pressure(const MakeLink& make, std::size_t unit, std::siz
 /// memory that was its own.
 inline void check_sent_off(const MakeLink& make) {
     constexpr std::size_t buffer = std::size_t{1} << 20;
-    constexpr std::uint64_t sent = buffer / 4;  // without an answer of the consumer, which sleeps
+    constexpr std::uint64_t sent = buffer / 4;  // without a reply of the consumer, which sleeps
     constexpr double never_s = 60;              // flushes alone send, so that the credits suffice
     const auto link =
         make({.unit_bytes = 8, .piece_bytes_max = 8, .buffer_bytes = buffer, .latency_s = never_s});

@@ -11,7 +11,7 @@
 /// | source      | all windows are handed out     | sends an empty window along each path |
 /// | source      | a path by way of a proxy that  | asks the destination how many of its windows |
 /// |             | has stood still for too long   | have come |
-/// | source      | an answer: the path has not    | gives the path up, tells its proxies, and |
+/// | source      | a reply: the path has not      | gives the path up, tells its proxies, and |
 /// |             | ended                          | sends what has not come once more, direct |
 /// | proxy       | the next window of a path, and | passes it on, strictly in sequence, from the |
 /// |             | fewer than 2 on their way      | slot into which it came |

@@ -63,18 +63,18 @@ bool Rail::advance() {
 }
 
 bool Rail::open() {
-    const auto answer = connection_->take();
+    const auto reply = connection_->take();
     if (connection_->proven() && !std::exchange(greeted_, connection_->proven())) {
         connection_->post(way_.greeting);
     }
     connection_->flush();
-    if (answer) {
-        there_ = way_.interface_there(*answer);
+    if (reply) {
+        there_ = way_.interface_there(*reply);
         state_ = State::Ready;
         return true;
     }
     if (now_ns() - since_ns_ > open_ns_max) {
-        drop("no answer");
+        drop("no reply");
     }
     return false;
 }
@@ -157,14 +157,14 @@ bool Rail::receive() {
 
 /// True once the owner has said what follows.
 bool Rail::hear(Asked& asked) {
-    const auto answer = connection_->take();
-    if (!answer) {
+    const auto reply = connection_->take();
+    if (!reply) {
         return false;
     }
     moved_ns_ = now_ns();
     asked.announced = true;
     try {
-        ByteReader in(*answer);
+        ByteReader in(*reply);
         check_granted(in);
     } catch (const Error&) {
         asked.refused = true;

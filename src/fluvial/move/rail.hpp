@@ -7,7 +7,7 @@
 /// | advance()                    | down, in time | a connection is begun                     |
 /// |                              | opening       | the proof goes on; the greeting is said   |
 /// |                              | ready         | bytes of the windows asked for are taken  |
-/// | the owner's answer           | opening       | ready; it is known where the rail ends    |
+/// | the owner's reply            | opening       | ready; it is known where the rail ends    |
 /// | a window is refused          | ready         | it has the refusal, the rail the next one |
 /// | the connection ends, or      | any           | down; its windows are asked for elsewhere |
 /// | opening takes too long       |               |                                           |
@@ -34,7 +34,7 @@ class Rail {
         std::function<SecureConnection()> connect;
         Bytes greeting;  ///< the first message, by which the owner knows what the connection is for
         /// What the owner answered: its interface. Throws Error.
-        std::function<std::string(const Bytes& answer)> interface_there;
+        std::function<std::string(const Bytes& reply)> interface_there;
     };
     Rail(Way way, bool encrypt) : way_(std::move(way)), data_(encrypt), encrypt_(encrypt) {}
     /// Over a connection of which both ends know the purpose.

@@ -28,7 +28,7 @@ std::deque<RequestedBox> requested_boxes(const Bytes& request, Exposed& exposed)
 /// The elements of each: of those that do not lie together, copies.
 std::deque<PackedBytes> requested_parts(const Bytes& request, Exposed& exposed);
 
-/// An answer begins with whether the owner gives what was asked for; `out` then says what follows.
+/// A reply begins with whether the owner gives what was asked for; `out` then says what follows.
 void put_granted(ByteWriter& out);
 Bytes encode_refusal(const Error& error);
 Bytes encode_refusal(const std::bad_alloc& no_memory);

@@ -19,7 +19,8 @@ class SharedFile {
     SharedFile(const SharedFile&) = delete;
     SharedFile& operator=(const SharedFile&) = delete;
 
-    /// Refuses what is no regular file, such as a pipe, without waiting for anybody who reads it.
+    /// Refuses what is no regular file, such as a pipe, without waiting for a process that reads
+    /// it.
     void open(const std::string& path, Missing missing);
     void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
     /// What is written behind the end of a full disk is said here by some file systems.

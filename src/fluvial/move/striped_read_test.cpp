@@ -58,7 +58,7 @@ class Owner {
                                             a_key(), Side::Client);
                 },
             .greeting = greeting.take(),
-            .interface_there = [](const Bytes& answer) { return ByteReader(answer).get_string(); }};
+            .interface_there = [](const Bytes& reply) { return ByteReader(reply).get_string(); }};
     }
 
   private:

@@ -199,7 +199,7 @@ bool TcpRemoteServer::send_parts() {
 }
 
 void TcpRemoteServer::advance(Exposed& exposed) {
-    // The next request is looked at once the answer before is out, so that what is read ahead is
+    // The next request is looked at once the reply before is out, so that what is read ahead is
     // bounded.
     while (connection_.flush() && send_parts()) {
         const auto request = connection_.take();

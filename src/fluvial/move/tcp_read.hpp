@@ -2,7 +2,7 @@
 /// Remote reads over TCP: the owner sends contiguous parts from where they lie, and packs others, a
 /// piece at a time: a large read costs it little memory, and no other reader much time.
 ///
-/// A request is a message with all boxes. The answer is a message, which says how many bytes follow
+/// A request is a message with all boxes. The reply is a message, which says how many bytes follow
 /// or what went wrong, and then the bytes as they are; with `encrypt` in messages.
 #pragma once
 

@@ -175,13 +175,13 @@ TEST_CASE("another version is named on both sides") {
                              doctest::Contains("different versions of Fluvial"), Error);
     };
     refused(server);
-    Bytes answer(8);
-    wait_until([&] { return sockets.client.read_some(answer) == answer.size(); }, Deadline(10),
-               "no answer");
+    Bytes reply(8);
+    wait_until([&] { return sockets.client.read_some(reply) == reply.size(); }, Deadline(10),
+               "no reply");
     Sockets again;
     SecureConnection client(std::move(again.client), a_key(), SecureConnection::Side::Client);
     client.flush();
-    again.server.write_some(answer);
+    again.server.write_some(reply);
     refused(client);
 }
 

@@ -110,7 +110,7 @@ std::optional<TcpSocket> TcpSocket::connect(const Endpoint& to, const Deadline& 
     int error = ::connect(socket.descriptor(), address->get(), address->bytes) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
         if (!wait_until_connected(socket.descriptor(), deadline)) {
-            why = "no answer";
+            why = "no reply";
             return std::nullopt;
         }
         socklen_t bytes = sizeof error;

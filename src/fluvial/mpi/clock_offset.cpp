@@ -23,13 +23,13 @@ std::int64_t clock_offset(const Comm& comm, std::int64_t (*clock_ns)()) {
         for (int i = 0; i < exchanges; ++i) {
             const std::int64_t begin = clock_ns();
             comm.send({}, 0, clock_tag);
-            const std::vector<std::byte> answer = comm.recv(0, clock_tag);
+            const std::vector<std::byte> reply = comm.recv(0, clock_tag);
             const std::int64_t end = clock_ns();
             if (end - begin >= fastest) {
                 continue;
             }
             fastest = end - begin;
-            offset = ByteReader(answer).get<std::int64_t>() - (begin + (end - begin) / 2);
+            offset = ByteReader(reply).get<std::int64_t>() - (begin + (end - begin) / 2);
         }
         return offset;
     }

@@ -211,9 +211,9 @@ bool is_predefined(MPI_Op op) {
 }
 
 bool commutes(MPI_Op op) {
-    int answer = 0;
-    check(MPI_Op_commutative(op, &answer), "inspect an MPI_Op");
-    return answer != 0;
+    int commutes = 0;
+    check(MPI_Op_commutative(op, &commutes), "inspect an MPI_Op");
+    return commutes != 0;
 }
 
 MPI_Op create_operation(MPI_User_function* function) {

@@ -49,7 +49,7 @@ class Quiescence {
     int ranks_;
     std::vector<ControlMessage> asked_;  ///< and not answered yet
     std::uint64_t round_ = 0;            ///< 0: no rank was asked yet
-    int missing_ = 0;                    ///< answers
+    int missing_ = 0;                    ///< replies
     std::vector<Movement> told_;
     std::optional<std::vector<Movement>> before_;  ///< in the round before
 };

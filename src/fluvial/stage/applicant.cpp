@@ -44,11 +44,11 @@ void Applicant::challenge(const Bytes& hello, const Key& key) {
     state_ = State::Challenged;
 }
 
-void Applicant::check_answer(const Bytes& answer, const Key& key) {
-    ByteReader in(answer);
+void Applicant::check_response(const Bytes& response, const Key& key) {
+    ByteReader in(response);
     check_proof(in.get<Proof>(), prove(key, Side::Client, client_, server_));
     request_ = in.get<AttachRequest>();
-    check_end(in, "the answer");
+    check_end(in, "the response");
     check_request(request_);
     state_ = State::Proven;
 }
@@ -58,7 +58,7 @@ std::optional<TrustedRequest> Applicant::advance(const Key& key) {
         if (state_ == State::New) {
             challenge(message->bytes, key);
         } else if (state_ == State::Challenged) {
-            check_answer(message->bytes, key);
+            check_response(message->bytes, key);
             if (request_.role == Role::ReaderRank) {
                 return TrustedRequest{request_, std::nullopt};
             }

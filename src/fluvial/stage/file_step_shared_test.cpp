@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever writes what ranks have put, the file is the same byte by byte.
+// Whichever rank writes what ranks have put, the file is the same byte by byte.
 #include <algorithm>
 #include <cstdint>
 #include <fstream>

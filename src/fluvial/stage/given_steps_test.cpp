@@ -31,28 +31,28 @@ struct Follower : Stream {
         return options;
     }
 
-    enum class Answer { Step, Wait, Gone };
+    enum class Outcome { Step, Wait, Gone };
     /// Asks for a step, which is kept.
-    Answer ask(int cell, std::uint64_t step) {
+    Outcome ask(int cell, std::uint64_t step) {
         const Taken taken = take_given(control, cell, step);
         if (!taken.any()) {
-            return taken.gone ? Answer::Gone : Answer::Wait;
+            return taken.gone ? Outcome::Gone : Outcome::Wait;
         }
         CHECK(step_in(taken.slot) == step);
         slot = taken.slot;
-        return Answer::Step;
+        return Outcome::Step;
     }
     void finish(int cell) { finish_reading(control, cell, slot, true); }
-    Answer read(int cell, std::uint64_t step) {
-        const Answer answer = ask(cell, step);
-        if (answer == Answer::Step) {
+    Outcome read(int cell, std::uint64_t step) {
+        const Outcome outcome = ask(cell, step);
+        if (outcome == Outcome::Step) {
             finish(cell);
         }
-        return answer;
+        return outcome;
     }
     int slot = -1;
 };
-using Answer = Follower::Answer;
+using Outcome = Follower::Outcome;
 
 void write_some(Stream& s, std::uint64_t steps) {
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -67,12 +67,12 @@ TEST_CASE("a job gets the step that it asks for, and no other job does") {
     const auto a = s.join(2);
     const int b = s.join()[0];
     write_some(s, 4);
-    CHECK(s.read(a[0], 1) == Answer::Step);
-    CHECK(s.read(b, 0) == Answer::Step);
-    CHECK(s.read(a[1], 1) == Answer::Step);
-    CHECK(s.read(b, 3) == Answer::Step);
-    CHECK(s.read(a[1], 2) == Answer::Step);
-    CHECK(s.read(a[0], 2) == Answer::Step);
+    CHECK(s.read(a[0], 1) == Outcome::Step);
+    CHECK(s.read(b, 0) == Outcome::Step);
+    CHECK(s.read(a[1], 1) == Outcome::Step);
+    CHECK(s.read(b, 3) == Outcome::Step);
+    CHECK(s.read(a[1], 2) == Outcome::Step);
+    CHECK(s.read(a[0], 2) == Outcome::Step);
     CHECK(queue_depth(s.control) == 0);
     CHECK(s.counters().steps_unread == 0);
     CHECK(s.counters().steps_discarded == 0);
@@ -90,22 +90,22 @@ TEST_CASE("a job that came after a step was complete gets it, if it is given tha
     const int a = s.join()[0];
     write_some(s, 2);
     const int b = s.join(1, Start::Next)[0];
-    CHECK(s.read(b, 0) == Answer::Step);
-    CHECK(s.read(a, 1) == Answer::Step);
+    CHECK(s.read(b, 0) == Outcome::Step);
+    CHECK(s.read(a, 1) == Outcome::Step);
     CHECK(queue_depth(s.control) == 0);
 }
 
 TEST_CASE("a step that has not been written is waited for, one that was dropped is gone") {
     Follower s(2, FullPolicy::DiscardOldest);
     const int a = s.join()[0];
-    CHECK(s.read(a, 0) == Answer::Wait);
+    CHECK(s.read(a, 0) == Outcome::Wait);
     write_some(s, 3);
-    CHECK(s.read(a, 0) == Answer::Gone);
-    CHECK(s.read(a, 1) == Answer::Step);
+    CHECK(s.read(a, 0) == Outcome::Gone);
+    CHECK(s.read(a, 1) == Outcome::Step);
     const auto begun = admit(s.control, 3);
-    CHECK(s.read(a, 3) == Answer::Wait);
+    CHECK(s.read(a, 3) == Outcome::Wait);
     give_up(s.control, begun->slot);
-    CHECK(s.read(a, 3) == Answer::Gone);
+    CHECK(s.read(a, 3) == Outcome::Gone);
 }
 
 TEST_CASE("a step that a job dies with goes to the job that is given it next") {
@@ -113,23 +113,23 @@ TEST_CASE("a step that a job dies with goes to the job that is given it next") {
     const auto a = s.join(2);
     const int b = s.join()[0];
     write_some(s, 2);
-    CHECK(s.read(a[0], 0) == Answer::Step);
-    CHECK(s.ask(a[1], 0) == Answer::Step);
+    CHECK(s.read(a[0], 0) == Outcome::Step);
+    CHECK(s.ask(a[1], 0) == Outcome::Step);
     SUBCASE("which is noticed here before") {
         lose_reader(s.control, a[1], "died");
-        CHECK(s.read(b, 0) == Answer::Step);
+        CHECK(s.read(b, 0) == Outcome::Step);
     }
     SUBCASE("which is noticed here while that has it") {
-        CHECK(s.ask(b, 0) == Answer::Step);
+        CHECK(s.ask(b, 0) == Outcome::Step);
         lose_reader(s.control, a[1], "died");
         s.finish(b);
     }
     SUBCASE("which is noticed here afterwards") {
-        CHECK(s.read(b, 0) == Answer::Step);
+        CHECK(s.read(b, 0) == Outcome::Step);
         lose_reader(s.control, a[1], "died");
         settle(s.control, {1, {}});
     }
-    CHECK(s.read(b, 1) == Answer::Step);
+    CHECK(s.read(b, 1) == Outcome::Step);
     CHECK(queue_depth(s.control) == 0);
 }
 
@@ -139,13 +139,13 @@ TEST_CASE(
     const int a = s.join()[0];
     const int b = s.join()[0];
     write_some(s, 4);
-    CHECK(s.ask(b, 1) == Answer::Step);
+    CHECK(s.ask(b, 1) == Outcome::Step);
     CHECK_FALSE(admit(s.control, 4).has_value());
     settle(s.control, {4, {3}});
     CHECK(queue_depth(s.control) == 2);
     s.finish(b);
     CHECK(queue_depth(s.control) == 1);
-    CHECK(s.read(a, 3) == Answer::Step);
+    CHECK(s.read(a, 3) == Outcome::Step);
     CHECK(s.counters().steps_discarded == 0);
     SUBCASE("also what completes later") {
         settle(s.control, {5, {}});
@@ -156,7 +156,7 @@ TEST_CASE(
     }
     SUBCASE("also what a job had that died") {
         REQUIRE(s.write(4));
-        CHECK(s.ask(a, 4) == Answer::Step);
+        CHECK(s.ask(a, 4) == Outcome::Step);
         settle(s.control, {5, {}});
         CHECK(queue_depth(s.control) == 1);
         lose_reader(s.control, a, "died");
@@ -168,7 +168,7 @@ TEST_CASE("what is over leaves the queue also while the first host has an older 
     Follower s(4);
     const int a = s.join()[0];
     write_some(s, 3);
-    CHECK(s.ask(a, 0) == Answer::Step);
+    CHECK(s.ask(a, 0) == Outcome::Step);
     settle(s.control, {3, {0, 2}});
     CHECK(queue_depth(s.control) == 2);
     REQUIRE(s.write(3));

@@ -27,7 +27,7 @@ ByteReader open_message(const host::Message& message, Verdict expected) {
     }
     if (verdict != expected) {
         throw Error(
-            "the writer's answer makes no sense; install the same version of Fluvial for "
+            "the writer's reply makes no sense; install the same version of Fluvial for "
             "both jobs");
     }
     return in;
@@ -72,10 +72,10 @@ Attachment attach_once(const Contact& contact, const AttachRequest& request,
     const auto server = in.get<Nonce>();
     check_proof(in.get<Proof>(), prove(contact.key, Side::Server, client, server));
     socket.allow_descriptors();
-    ByteWriter answer;
-    answer.put(prove(contact.key, Side::Client, client, server));
-    answer.put(request);
-    tell(socket, answer.view(), {}, deadline);
+    ByteWriter response;
+    response.put(prove(contact.key, Side::Client, client, server));
+    response.put(request);
+    tell(socket, response.view(), {}, deadline);
     if (arena) {
         open_message(socket.receive(deadline), Verdict::GoOn);
         tell(socket, {}, {*arena}, deadline);
@@ -100,7 +100,7 @@ Attachment attach(const Contact& contact, const AttachRequest& request, std::opt
             }
             constexpr double pause_s = 0.01;
             const Deadline again(pause_s);
-            wait_until([&] { return again.passed(); }, deadline, "no answer");
+            wait_until([&] { return again.passed(); }, deadline, "no reply");
         }
     } catch (const TimedOut&) {
         throw TimedOut(Problem{

@@ -6,7 +6,7 @@
 ///     client                                  writer
 ///     hello: protocol, nonce            →
 ///                                       ←     challenge: nonce, proof
-///     answer: proof, request            →
+///     response: proof, request          →
 ///                                       ←     go on                        (to a writer rank)
 ///     its arena's descriptor            →
 ///                                       ←     reply, descriptors
@@ -55,7 +55,7 @@ struct Attachment {
     std::vector<host::Descriptor> descriptors;
 };
 
-/// How long to wait for the answer of a writer that is there, which may take long on a host that is
+/// How long to wait for the reply of a writer that is there, which may take long on a host that is
 /// overloaded.
 inline constexpr double attach_timeout_s = 30;
 
@@ -109,7 +109,7 @@ class Applicant {
     enum class State { New, Challenged, Proven, Answered };
 
     void challenge(const Bytes& hello, const Key& key);
-    void check_answer(const Bytes& answer, const Key& key);
+    void check_response(const Bytes& response, const Key& key);
 
     host::LocalSocket socket_;
     std::int64_t came_ns_;

@@ -59,10 +59,10 @@ TEST_CASE("the service refuses a client that proves nothing, though it goes on s
     LocalSocket socket = connected(host);
     send_hello(socket);
     CHECK(answered_error(socket).empty());  // the challenge
-    ByteWriter answer;
-    answer.put(Proof{});
-    answer.put(AttachRequest{});
-    socket.send(answer.view(), {}, Deadline(10));
+    ByteWriter response;
+    response.put(Proof{});
+    response.put(AttachRequest{});
+    socket.send(response.view(), {}, Deadline(10));
     CHECK(answered_error(socket) == "Refused");
     CHECK_THROWS_AS(socket.receive(Deadline(5)), PeerLost);
     CHECK(host.nobody_attached());
@@ -77,10 +77,10 @@ TEST_CASE("the service's own proof played back to it proves nothing") {
     CHECK(in.get<std::uint8_t>() == 1);
     in.get<Nonce>();
     const auto proof = in.get<Proof>();
-    ByteWriter answer;
-    answer.put(proof);
-    answer.put(AttachRequest{});
-    socket.send(answer.view(), {}, Deadline(10));
+    ByteWriter response;
+    response.put(proof);
+    response.put(AttachRequest{});
+    socket.send(response.view(), {}, Deadline(10));
     CHECK(answered_error(socket) == "Refused");
     CHECK(host.nobody_attached());
 }
@@ -181,11 +181,11 @@ TEST_CASE("a message of another length than the handshake's proves nothing, even
         ByteReader in(challenge.bytes);
         in.get<Verdict>();
         const Proof proof = prove(host.contact.key, Side::Client, Nonce{}, in.get<Nonce>());
-        ByteWriter answer;
-        answer.put(proof);
+        ByteWriter response;
+        response.put(proof);
         const Bytes rest(static_cast<std::size_t>(static_cast<int>(sizeof(AttachRequest)) + more));
-        answer.append(rest.data(), rest.size());
-        socket.send(answer.view(), {}, Deadline(10));
+        response.append(rest.data(), rest.size());
+        socket.send(response.view(), {}, Deadline(10));
         CHECK(answered_error(socket) == "Error");
     }
     CHECK(host.nobody_attached());
@@ -201,10 +201,10 @@ TEST_CASE("what one connection proved, played back on another, proves nothing") 
         ByteReader in(challenge.bytes);
         in.get<Verdict>();
         if (first) {
-            ByteWriter answer;
-            answer.put(prove(host.contact.key, Side::Client, Nonce{}, in.get<Nonce>()));
-            answer.put(AttachRequest{});
-            recorded = answer.take();
+            ByteWriter response;
+            response.put(prove(host.contact.key, Side::Client, Nonce{}, in.get<Nonce>()));
+            response.put(AttachRequest{});
+            recorded = response.take();
             socket.allow_descriptors();  // before the writer may send them
         }
         socket.send(recorded, {}, Deadline(10));

@@ -50,8 +50,8 @@ struct ServingHost {
     move::SecureConnection attach() const {
         move::SecureConnection connection = connect();
         connection.post(encode(AttachMessage{{}, 10, "test", "node17"}));
-        const Bytes answer = first_answer(connection, Deadline(10));
-        REQUIRE(is_of(answer, FromWriter::Attached, 1));
+        const Bytes reply = first_reply(connection, Deadline(10));
+        REQUIRE(is_of(reply, FromWriter::Attached, 1));
         return connection;
     }
     /// Writes a step, where the queue has room.

@@ -82,7 +82,7 @@ using Made = std::vector<std::size_t>;
 
 }  // namespace
 
-TEST_CASE("who has chunks makes them") {
+TEST_CASE("the rank that has chunks makes them") {
     CHECK(Step({0, 2000, 4000, 6000}).made() == Made{2, 2, 2});
     CHECK(Step({0, 2000, 4000, 5500}).made() == Made{2, 2, 2});
     CHECK(Step({0, 2100, 3900, 6000}).made() == Made{2, 2, 2});

@@ -125,7 +125,7 @@ class Draft {
         struct stat status{};
         if (::linkat(folder_.descriptor(), name_.c_str(), folder_.descriptor(),
                      folder_.name().c_str(), 0) == 0 ||
-            // The answer to a request that succeeded may get lost, and the repeated one fails.
+            // The reply to a request that succeeded may get lost, and the repeated one fails.
             (::fstat(file_.get(), &status) == 0 && status.st_nlink == 2)) {
             remove();
             published_ = true;

@@ -43,7 +43,7 @@ Bytes ask_for_place(move::SecureConnection& connection, const AttachMessage& wan
                     const Deadline& deadline) {
     try {
         connection.post(encode(wanted));
-        return first_answer(connection, deadline);
+        return first_reply(connection, deadline);
     } catch (const PeerLost& lost) {
         throw CutOff(lost.what());
     }
@@ -82,11 +82,11 @@ RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
 
 void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) {
     const bool may_go_on = contact_.endpoints.size() > 1;
-    const Bytes answer = ask_for_place(
+    const Bytes reply = ask_for_place(
         *connection_,
         {request, options_.stall_timeout_s, name_, hostname(), may_go_on, options_.resume},
         deadline);
-    ByteReader in(answer);
+    ByteReader in(reply);
     const auto kind = in.get<FromWriter>();
     if (kind == FromWriter::Failed) {
         const std::string error = in.get_string();

@@ -24,8 +24,8 @@ Bytes joined() {
 /// outage, and answers the next one.
 class ForgetfulHost {
   public:
-    explicit ForgetfulHost(int ended, Bytes answer)
-        : left_(ended), answer_(std::move(answer)), thread_([this] { serve(); }) {
+    explicit ForgetfulHost(int ended, Bytes reply)
+        : left_(ended), reply_(std::move(reply)), thread_([this] { serve(); }) {
         contact_.endpoints = {{"127.0.0.1", listener_.port()}};
     }
     ~ForgetfulHost() {
@@ -72,7 +72,7 @@ class ForgetfulHost {
         if (left_-- > 0) {
             return true;
         }
-        connection.post(answer_);
+        connection.post(reply_);
         connection.post(joined());
         return false;
     }
@@ -80,7 +80,7 @@ class ForgetfulHost {
     Contact contact_ = new_contact();
     move::TcpListener listener_{{"127.0.0.1"}, 0, 0};
     int left_;
-    Bytes answer_;
+    Bytes reply_;
     std::atomic<int> asked_ = 0;
     std::atomic<bool> stop_ = false;
     std::thread thread_;
@@ -100,7 +100,7 @@ TEST_CASE("it asks once where it has no time for more") {
     CHECK(host.asked() == 1);
 }
 
-TEST_CASE("what the writer's host says for an answer is not asked for again") {
+TEST_CASE("what the writer's host says for a reply is not asked for again") {
     const ForgetfulHost host(1, encode_failed("PeerLost", "rank 3 is gone"));
     CHECK_THROWS_WITH_AS(host.open(30), "rank 3 is gone", PeerLost);
     CHECK(host.asked() == 2);

@@ -17,8 +17,8 @@ constexpr double endpoint_timeout_s = 3;
 /// A connection that had to make room for others is tried again after so long.
 constexpr double again_s = 0.02;
 
-constexpr const char* no_answer = "the writer's host did not answer";
-constexpr const char* no_answer_there = "no answer";  // as TcpSocket::connect has it, too
+constexpr const char* no_reply = "the writer's host did not answer";
+constexpr const char* no_reply_there = "no reply";  // as TcpSocket::connect has it, too
 
 /// No connection came about, as opposed to one that has ended.
 class Unreachable : public PeerLost {
@@ -43,7 +43,7 @@ move::SecureConnection connect_once(const Contact& contact, double stall_timeout
         }
         return connection.proven();
     };
-    wait_until(proven, deadline, no_answer);
+    wait_until(proven, deadline, no_reply);
     return connection;
 }
 
@@ -59,15 +59,15 @@ double patience_s(double stall_timeout_s) {
     return std::max(least_s, 4 * stall_timeout_s);
 }
 
-Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline) {
-    std::optional<Bytes> answer;
-    const auto answered = [&] {
+Bytes first_reply(move::SecureConnection& connection, const Deadline& deadline) {
+    std::optional<Bytes> reply;
+    const auto replied = [&] {
         connection.flush();
-        answer = connection.take();
-        return answer.has_value();
+        reply = connection.take();
+        return reply.has_value();
     };
-    wait_until(answered, deadline, no_answer);
-    return std::move(*answer);
+    wait_until(replied, deadline, no_reply);
+    return std::move(*reply);
 }
 
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
@@ -108,12 +108,12 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
             return connect_to(contact, stall_timeout_s, endpoint, Deadline(endpoint_timeout_s));
         } catch (const Unreachable& error) {
             why = error.what();
-            lost = lost || why == no_answer_there || why == std::strerror(EHOSTUNREACH);
+            lost = lost || why == no_reply_there || why == std::strerror(EHOSTUNREACH);
         } catch (const PeerLost& error) {
             why = error.what();
             ended = true;
         } catch (const TimedOut&) {
-            why = no_answer_there;
+            why = no_reply_there;
             mute = true;
         }
         refused = refused && why == std::strerror(ECONNREFUSED);

@@ -67,7 +67,7 @@ move::Rail::Way RemoteSeat::way_of(const move::Reach& reach, std::uint8_t number
     return {.interface = reach.interface,
             .connect = connect,
             .greeting = encode(DataMessage{stream_.token, "", number}),
-            .interface_there = interface_of_answer};
+            .interface_there = interface_of_reply};
 }
 
 /// Over the interface of the connection for messages, which stands before anything is asked for,
@@ -76,7 +76,7 @@ RemoteSeat::DataSource RemoteSeat::connect_tcp(const Deadline& deadline) {
     const move::Reach first = reach_now();
     const std::vector<move::Reach> reaches = move::rails_to(contact_.endpoints, first, interfaces_);
     move::SecureConnection connection = connect_data("", deadline);
-    const std::string there = interface_of_answer(first_answer(connection, deadline));
+    const std::string there = interface_of_reply(first_reply(connection, deadline));
     several_rails_ = reaches.size() > 1;
     if (!several_rails_) {
         return {std::make_shared<move::TcpRemoteReader>(std::move(connection), stream_.encrypt),

@@ -178,8 +178,8 @@ Bytes encode_carries_data(const std::string& interface) {
     return out.take();
 }
 
-std::string interface_of_answer(const Bytes& answer) {
-    ByteReader in(answer);
+std::string interface_of_reply(const Bytes& reply) {
+    ByteReader in(reply);
     if (in.get<FromWriter>() != FromWriter::Good) {
         throw Error("the writer's host does not answer a connection for data");
     }

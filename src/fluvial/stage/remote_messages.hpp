@@ -33,7 +33,7 @@
 /// | Peer: its host         | another host of the writer  | Good; what writer_peer.hpp has        |
 ///
 /// A reader that was evicted is told so by its next Next. It asks for the next step once it has got
-/// the answer, and may have several steps in its hands meanwhile.
+/// the reply, and may have several steps in its hands meanwhile.
 #pragma once
 
 #include <array>
@@ -95,7 +95,7 @@ double patience_s(double stall_timeout_s);
 struct MayPass {
     bool connected = false;  ///< the kernel there has answered, and the process has not
 };
-/// No answer came from any of the writer's addresses.
+/// No reply came from any of the writer's addresses.
 class OutOfReach : public Error, public MayPass {
   public:
     using Error::Error;
@@ -118,7 +118,7 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
 /// The pause before that. Waits.
 void wait_for_room();
 /// The message that comes first. Waits. Throws PeerLost, TimedOut.
-Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline);
+Bytes first_reply(move::SecureConnection& connection, const Deadline& deadline);
 
 struct AttachMessage {
     AttachRequest request;
@@ -187,9 +187,9 @@ GoesOnMessage decode_goes_on(ByteReader& in);
 Bytes encode(const DataMessage& message);
 /// Throws Error for a rail that there is not.
 DataMessage decode_data(ByteReader& in);
-/// What the owner answers, by which it says the interface; and that, from the answer.
+/// What the owner answers, by which it says the interface; and that, from the reply.
 Bytes encode_carries_data(const std::string& interface);
-std::string interface_of_answer(const Bytes& answer);
+std::string interface_of_reply(const Bytes& reply);
 Bytes encode_failed(const std::string& kind, const std::string& message);
 Bytes encode(FromWriter what, const Bearings& bearings);
 Bytes encode(const StreamStatus& status);

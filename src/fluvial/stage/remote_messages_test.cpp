@@ -100,7 +100,7 @@ std::vector<Type> types(move::KnownMemory& memory) {
              const DataMessage found = decode_data(in);
              REQUIRE(found.rail < move::rails_max);
          }},
-        {"Good", encode_carries_data("eth1"), [](const Bytes& m) { interface_of_answer(m); }},
+        {"Good", encode_carries_data("eth1"), [](const Bytes& m) { interface_of_reply(m); }},
         {"GoesOn", encode(goes_on()),
          [](const Bytes& m) {
              ByteReader in = behind_kind(m);
@@ -170,7 +170,7 @@ TEST_CASE("what is said between hosts is what was said") {
     CHECK(seen.steps_written == 12);
     CHECK(seen.readers.at(0).observes);
     CHECK(seen.readers.at(0).steps_held == 8);
-    CHECK(interface_of_answer(encode_carries_data("eth1")) == "eth1");
+    CHECK(interface_of_reply(encode_carries_data("eth1")) == "eth1");
 }
 
 TEST_CASE("a rail that there is not is refused") {

@@ -172,7 +172,7 @@ void RemoteSeat::take_bearings(ByteReader& in) {
 void RemoteSeat::throw_failure() {
     const auto failure = *failure_;
     if (lost_.empty()) {
-        failure_.reset();  // the next attempt may get another answer
+        failure_.reset();  // the next attempt may get another reply
     }
     throw_error(failure.first, failure.second);
 }
@@ -237,7 +237,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call, const Deadlin
                                            std::optional<std::uint64_t> given) {
     next_follows_ = false;
     const auto there = [&] { return !steps_.empty() || ended_ || gone_; };
-    const auto answered = [&] {
+    const auto replied = [&] {
         if (there()) {
             return true;
         }
@@ -250,7 +250,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call, const Deadlin
         }
         return there();
     };
-    if (!has_step() && !listen_until(deadline, answered, &call)) {
+    if (!has_step() && !listen_until(deadline, replied, &call)) {
         throw no_step_in_time(name_, options_.step_timeout_s, others_lag());
     }
     StepMessage message;

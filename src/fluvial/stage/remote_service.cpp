@@ -164,12 +164,12 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
     const bool nothing = std::none_of(all.begin(), all.end(), ready);
     asleep_ = nothing && !asleep_;
     sleeps = asleep_ ? 1 : 0;
-    auto answer = all.begin() + 1;
+    auto found = all.begin() + 1;
     for (Reader& reader : sessions_) {
-        reader.heard = ready(*answer++);
+        reader.heard = ready(*found++);
         reader.asked_for_data = false;
         for (auto left = reader.session.data_servers().size(); left > 0; --left) {
-            reader.asked_for_data = ready(*answer++) || reader.asked_for_data;
+            reader.asked_for_data = ready(*found++) || reader.asked_for_data;
         }
     }
     return std::any_of(all.begin() + first_listening, all.begin() + first_other, ready);
@@ -315,7 +315,7 @@ void RemoteService::serve_sessions() {
         reader = reader->session.over() ? sessions_.erase(reader) : std::next(reader);
     }
     if (memory_.control->header().steps_to == StepsTo::OnDemand) {
-        // Who has waited longest is asked first.
+        // The reader that has waited longest is asked first.
         sessions_.sort([](const Reader& a, const Reader& b) {
             return a.session.last_step_ns() < b.session.last_step_ns();
         });
@@ -353,7 +353,7 @@ void RemoteService::follow(const Contact& first) {
     out.put_string(hostname());
     connection.post(out.view());
     constexpr double timeout_s = 30;
-    first_answer(connection, Deadline(timeout_s));
+    first_reply(connection, Deadline(timeout_s));
     const std::lock_guard lock(mutex_);
     new_peer_.emplace(std::move(connection), first.host, *memory_.control);
     waits_for_ = first.host;

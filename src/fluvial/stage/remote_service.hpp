@@ -38,15 +38,15 @@ class RemoteService {
     RemoteService& operator=(const RemoteService&) = delete;
 
     /// Tells the first host of the same writer, and is told by it, when ranks there or here have
-    /// failed or closed. Waits for its answer. Throws PeerLost, TimedOut, Refused, StaleContact.
+    /// failed or closed. Waits for its reply. Throws PeerLost, TimedOut, Refused, StaleContact.
     void follow(const Contact& first);
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
     /// The first reader that has not got everything yet; empty: there is none.
     std::string waits_for();
-    /// Sends a step that is complete to those who have asked for it, from the thread that calls:
-    /// that takes less time than to wake the one that serves. False where that one is to do it, or
-    /// the rest of it.
+    /// Sends a step that is complete to the readers that have asked for it, from the thread that
+    /// calls: that takes less time than to wake the one that serves. False where that one is to do
+    /// it, or the rest of it.
     bool hand_out();
 
   private:

@@ -41,20 +41,20 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
       messages_(memory, gives_back_early() && !goes_on_) {
     connection_.read_ahead();
     randombytes_buf(token_.data(), token_.size());
-    AttachedMessage answer{.reply = place_,
-                           .token = token_,
-                           .encrypt = memory_.encrypt,
-                           .stall_timeout_s = control().header().stall_timeout_s,
-                           .host = control().header().host,
-                           .ranks = {},
-                           .arena_bytes = {},
-                           .may_run_ahead = runs_ahead_,
-                           .shares_out = shares_out(control(), place_.cell)};
+    AttachedMessage attached{.reply = place_,
+                             .token = token_,
+                             .encrypt = memory_.encrypt,
+                             .stall_timeout_s = control().header().stall_timeout_s,
+                             .host = control().header().host,
+                             .ranks = {},
+                             .arena_bytes = {},
+                             .may_run_ahead = runs_ahead_,
+                             .shares_out = shares_out(control(), place_.cell)};
     for (const host::Mapping& arena : memory_.arenas) {
-        answer.ranks.push_back(control().job_rank(static_cast<int>(answer.ranks.size())));
-        answer.arena_bytes.push_back(arena.size());
+        attached.ranks.push_back(control().job_rank(static_cast<int>(attached.ranks.size())));
+        attached.arena_bytes.push_back(arena.size());
     }
-    connection_.post(encode(answer));
+    connection_.post(encode(attached));
 }
 
 RemoteSession::~RemoteSession() {

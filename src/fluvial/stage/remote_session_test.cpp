@@ -31,8 +31,8 @@ struct Serving {
     AttachedMessage attach(move::SecureConnection& reader, const AttachRequest& request = {},
                            bool may_go_on = false) const {
         reader.post(encode(AttachMessage{request, 10, "test", "node17", may_go_on}));
-        const Bytes answer = first_answer(reader, Deadline(10));
-        ByteReader in(answer);
+        const Bytes reply = first_reply(reader, Deadline(10));
+        ByteReader in(reply);
         REQUIRE(in.get<FromWriter>() == FromWriter::Attached);
         return decode_attached(in);
     }

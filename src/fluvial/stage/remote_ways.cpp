@@ -16,7 +16,7 @@
 namespace fluvial::stage {
 namespace {
 
-/// After so long without an answer another interface is tried, and then the next: some time before
+/// After so long without a reply another interface is tried, and then the next: some time before
 /// the keep-alive of TCP ends the connection, and before the reader gives the writer up.
 double silence_s(double stall_timeout_s) {
     constexpr double most = 2;

@@ -53,8 +53,8 @@ std::vector<StepLog> open_logs(const std::string& name, const ReaderOptions& opt
 }
 
 /// The steps in a folder that no living writer retains steps in. The log comes first: its writer
-/// has the lock before it makes the log, so that one who finds a log, and then no lock, has it
-/// whole.
+/// has the lock before it makes the log, so that a reader that finds a log, and then no lock, has
+/// it whole.
 std::optional<StepLog> open_unless_retained(const std::string& folder) {
     std::optional<StepLog> log;
     try {

@@ -34,7 +34,7 @@ ControlBlock control_of(const Writer& writer) {
     return ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
 }
 
-/// A writer and a reader of it, and somebody who can stop inside.
+/// A writer and a reader of it, and a process that can stop inside.
 struct Streamed {
     explicit Streamed(bool retained = false)
         : directory(std::filesystem::temp_directory_path() /

@@ -147,8 +147,8 @@ bool WriteStep::State::place(HandleLock::Call& call, std::span<const NamedArray>
                 }
                 describe();
             }
-            const Grant answer = grant_bytes(control, slot, bytes);
-            return answer == Grant::Wait ? std::nullopt : std::optional(answer);
+            const Grant grant = grant_bytes(control, slot, bytes);
+            return grant == Grant::Wait ? std::nullopt : std::optional(grant);
         },
         call);
     if (!grant) {

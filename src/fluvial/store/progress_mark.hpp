@@ -78,7 +78,7 @@ struct Progress {
     Writer writer = Writer::None;
     std::uint64_t changes = 0;
     std::uint64_t finished = 0;  ///< one more than the number of the last step that is finished
-    std::string said{};          ///< who the writer is, or why it failed
+    std::string said{};          ///< which program writes, or why it failed
 
     /// Whether what says what is in the files is not just being changed.
     bool whole() const { return changes % 2 == 0; }

@@ -54,7 +54,7 @@ class Query {
         std::uint64_t elements = 0;
         const Outcome* outcome = nullptr;  ///< once the stream has ended
     };
-    /// Serves requests and merges answers that have come; true when something moved. On consumers,
+    /// Serves requests and merges results that have come; true when something moved. On consumers,
     /// while the operation is not under way.
     bool advance(const State& state);
 

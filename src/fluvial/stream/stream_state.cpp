@@ -56,7 +56,7 @@ bool StreamState::settled() try {
     const bool quiet = !producer || (producer->drained() && query->quiet());
     return quiet && (!consumer || consumer->drained());
 } catch (const mpi::CallFailed&) {
-    return false;  // which the next look at the link says, where others do not wait for an answer
+    return false;  // which the next look at the link says, where others do not wait for a reply
 }
 
 std::size_t StreamState::work(std::size_t bytes_max) {

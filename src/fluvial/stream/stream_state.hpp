@@ -62,7 +62,7 @@ struct StreamState {
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
     /// Everything that this rank has to do here is done.
     bool ended() const;
-    /// It has ended here, no answer to this rank is under way, and nothing of it is further up the
+    /// It has ended here, no reply to this rank is under way, and nothing of it is further up the
     /// stack. Where that is so on all ranks, none touches the links any more.
     bool settled();
     Statistics statistics() const;

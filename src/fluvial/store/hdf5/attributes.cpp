@@ -49,8 +49,8 @@ struct Reader {
     }
 };
 
-/// Of a file of openPMD a list of one element is told from an element, as those who write them do.
-/// Elsewhere, as in netCDF, one element is a scalar however it is written.
+/// Of a file of openPMD a list of one element is told from an element, as the programs that write
+/// them do. Elsewhere, as in netCDF, one element is a scalar however it is written.
 bool is_a_list(hid_t object, const std::string& name, hid_t space) {
     return H5Sget_simple_extent_type(space) == H5S_SIMPLE && !openpmd_has_one(name) &&
            H5Aexists_by_name(object, "/", "openPMD", H5P_DEFAULT) > 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the superblock of an HDF5 file says: how wide its numbers are, and who is writing it.
+/// What the superblock of an HDF5 file says: how wide its numbers are, and whether a process is
+/// writing it.
 #pragma once
 
 #include <cstddef>
