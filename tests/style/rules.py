@@ -247,6 +247,27 @@ def function_short(path: pathlib.Path, text: str) -> Iterator[str]:
                 )
 
 
+_OTHER_CLOCKS = re.compile(
+    r"\b(steady_clock|system_clock|high_resolution_clock|sleep_for|sleep_until|nanosleep|usleep)\b"
+    r"|clock_gettime\(CLOCK_MONOTONIC"
+)
+
+
+def one_clock(path: pathlib.Path, text: str) -> Iterator[str]:
+    """Time passes by base/clock.hpp, which a simulated machine replaces; tests may do otherwise."""
+    place = path.with_suffix("").as_posix()
+    if (
+        path.suffix not in (".cpp", ".hpp", ".c", ".h")
+        or not place.startswith(("src/fluvial/", "python/bindings/"))
+        or place == "src/fluvial/base/clock"
+        or place.endswith(("_test", "_bench", "_fixture", "conformance"))
+    ):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _OTHER_CLOCKS.search(line):
+            yield f"{path}:{number}: {match[0]}: base/clock.hpp has now_ns(), Deadline, sleep_ns()"
+
+
 # Images and invented words, and the words of the field that say the same.
 _WORDS = {
     "courier": "flusher",
@@ -300,7 +321,7 @@ def words_of_the_field(path: pathlib.Path, text: str) -> Iterator[str]:
 Rule = Callable[[pathlib.Path, str], Iterable[str]]
 RULES: tuple[Rule, ...] = (
     *(license_named, file_named, floors_kept, python_floors_kept, mpi_at_home),
-    *(words_of_the_field, public_types_said),
+    *(words_of_the_field, one_clock, public_types_said),
 )
 ADVICE: tuple[Rule, ...] = (file_short, function_short)
 

@@ -29,6 +29,12 @@ def test_the_repository_keeps(rule):
         (rules.mpi_at_home, "src/fluvial/stage/writer.cpp", "# include <mpi.h>\n"),
         (rules.words_of_the_field, "src/fluvial/stage/writer.cpp", "distrust_(peer);\n"),
         (rules.words_of_the_field, "python/fluvial/scan/view.py", "# the Courier sends it\n"),
+        (rules.one_clock, "src/fluvial/scan/lane.cpp", "std::this_thread::sleep_for(1ms);\n"),
+        (
+            rules.one_clock,
+            "src/fluvial/scan/lane.hpp",
+            "chrono::steady_clock::time_point a;\n",
+        ),
         (rules.words_of_the_field, "bench/flow/question.py", "crowded = ranks > cores\n"),
         (
             rules.words_of_the_field,
@@ -78,6 +84,8 @@ def test_what_breaks_a_rule_is_found(rule, path, text):
     ("rule", "path", "text"),
     [
         (rules.license_named, "run", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"),
+        (rules.one_clock, "src/fluvial/base/clock.cpp", "nanosleep(&t, nullptr);\n"),
+        (rules.one_clock, "src/fluvial/scan/lane_test.cpp", "::usleep(1000);\n"),
         (rules.words_of_the_field, "src/fluvial/stage/a.cpp", "// A rank that waits answers.\n"),
         (rules.words_of_the_field, "src/fluvial/stage/a.cpp", "const auto who = name_of(rank);\n"),
         (rules.words_of_the_field, "bench/child.py", "answer = handle(line)\n"),

@@ -43,8 +43,9 @@ void check_interrupt() {
 }
 
 void InterruptPoints::look() {
-    if (const auto now = Clock::now(); now >= next_) {
-        next_ = now + std::chrono::milliseconds(100);
+    constexpr std::int64_t look_every_ns = 100'000'000;
+    if (const std::int64_t now = now_ns(); now >= next_ns_) {
+        next_ns_ = now + look_every_ns;
         check_interrupt();
     }
 }

@@ -2,8 +2,10 @@
 /// Lets an embedding language break off a blocking wait (Ctrl-C in Python).
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <functional>
+
+#include "fluvial/base/clock.hpp"
 
 namespace fluvial {
 
@@ -27,13 +29,12 @@ class InterruptPoints {
     }
 
   private:
-    using Clock = std::chrono::steady_clock;
     static constexpr unsigned passes_a_look = 16;
 
     void look();
 
     unsigned passes_ = 0;
-    Clock::time_point next_ = Clock::now();
+    std::int64_t next_ns_ = now_ns();
 };
 
 /// For as long as it exists, check_interrupt() in this thread calls `check` as well, and no other

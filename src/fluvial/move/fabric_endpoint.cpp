@@ -2,8 +2,8 @@
 #include "fluvial/move/fabric_endpoint.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
-#include <ctime>
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_eq.h>
@@ -11,6 +11,7 @@
 #include <rdma/fi_rma.h>
 #include <sodium.h>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::move {
@@ -170,10 +171,10 @@ std::size_t FabricEndpoint::progress() {
 bool FabricEndpoint::wait(pollfd& other, int timeout_ms) {
     fid* waited = &completed_->fid;
     if (descriptor_ < 0) {  // some providers have none
-        constexpr timespec nap{0, 50'000};
+        constexpr std::int64_t nap_ns = 50'000;
         other.revents = 0;
         if (timeout_ms > 0) {
-            ::nanosleep(&nap, nullptr);
+            sleep_ns(nap_ns);
         }
         return ::poll(&other, 1, 0) > 0;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/store/hdf5_signature.hpp"
 #include "fluvial/store/numbered_files.hpp"
@@ -11,8 +12,6 @@
 namespace fluvial::scan {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
 using Writer = store::Progress::Writer;
 
 bool is_ours(const StoredSteps& files) {
@@ -46,7 +45,7 @@ void FollowedFiles::check_writer() const {
 }
 
 SeriesStep FollowedFiles::step(const Found& wanted) {
-    const auto begin = Clock::now();
+    const Deadline deadline(limits().next_s);
     std::optional<SeriesStep> found;
     int looks = 0;
     Looking looking([&] {
@@ -55,7 +54,7 @@ SeriesStep FollowedFiles::step(const Found& wanted) {
             rests.emplace(name());
         }
         found = open_step(wanted.number);
-        if (!found && Clock::now() - begin > Seconds(limits().next_s)) {
+        if (!found && deadline.passed()) {
             throw_not_here(wanted.number);
         }
         return found.has_value();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/scan/joinable.hpp"
@@ -13,7 +14,6 @@
 namespace fluvial::scan {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Records = GrowingRecords::Records;
 
 constexpr std::string_view mark = ".writing";  // behind a name (store/progress_mark.hpp)
@@ -154,7 +154,7 @@ SeriesStep FollowedJoined::step(const Found& found) {
 
 /// Waits until this host sees the record.
 FollowedJoined::FilePtr FollowedJoined::opened_with(const Found& found) {
-    const auto begin = Clock::now();
+    const Deadline deadline(limits().next_s);
     FilePtr file = growing_.opened(found.path);
     Looking looking([&] {
         if (file && has_record(*file, found.dimension, found.at)) {
@@ -167,7 +167,7 @@ FollowedJoined::FilePtr FollowedJoined::opened_with(const Found& found) {
             growing_.set_why(error.what());
         }
         const bool here = file && has_record(*file, found.dimension, found.at);
-        if (!here && Clock::now() - begin > std::chrono::duration<double>(limits().next_s)) {
+        if (!here && deadline.passed()) {
             throw_not_here(found.number);
         }
         return here;

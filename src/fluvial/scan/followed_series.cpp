@@ -2,10 +2,11 @@
 #include "fluvial/scan/followed_series.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <cstdint>
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/back_off.hpp"
@@ -13,22 +14,21 @@
 namespace fluvial::scan {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
-
-constexpr Seconds nap_min{0.001}, nap_max{0.2}, nap_serving{0.0001};
-constexpr std::chrono::seconds look_again{1};  // into files that seem unchanged
+constexpr std::int64_t nap_min_ns = 1'000'000;
+constexpr std::int64_t nap_max_ns = 200'000'000;
+constexpr std::int64_t nap_serving_ns = 100'000;
+constexpr std::int64_t look_again_ns = 1'000'000'000;  // into files that seem unchanged
 
 }  // namespace
 
 void Looking::rest(progress::BackOff& back_off, bool serving) {
-    std::this_thread::sleep_for(serving ? nap_serving : nap_);
-    nap_ = std::min(2 * nap_, nap_max);
+    sleep_ns(serving ? nap_serving_ns : nap_ns_);
+    nap_ns_ = std::min(2 * nap_ns_, nap_max_ns);
     back_off.slept();
 }
 
 void Looking::soon() {
-    nap_ = nap_min;
+    nap_ns_ = nap_min_ns;
 }
 
 void Looking::wait() {
@@ -110,18 +110,18 @@ void FollowedSeries::close() {
 std::optional<FollowedSeries::Found> FollowedSeries::wait_for_step(
     std::optional<double> timeout_s) {
     std::optional<Found> found;
-    auto begin = Clock::now();
-    std::optional<Clock::time_point> looked_at;
+    std::int64_t begin_ns = now_ns();
+    std::optional<std::int64_t> looked_at_ns;
     Looking looking([&] {
         std::error_code error;
         const bool ended = !limits_.until.empty() && std::filesystem::exists(limits_.until, error);
         if (changed()) {
-            begin = Clock::now();
-            looked_at.reset();
+            begin_ns = now_ns();
+            looked_at_ns.reset();
             looking.soon();
         }
-        if (!looked_at || ended || Clock::now() - *looked_at > look_again) {
-            looked_at = Clock::now();
+        if (!looked_at_ns || ended || now_ns() - *looked_at_ns > look_again_ns) {
+            looked_at_ns = now_ns();
             found = finished_after(last_, false);
             if (found) {
                 return true;
@@ -133,7 +133,7 @@ std::optional<FollowedSeries::Found> FollowedSeries::wait_for_step(
         }
         check_writer();
         const double limit_s = timeout_s.value_or(readable() ? limits_.next_s : limits_.first_s);
-        if (Clock::now() - begin > Seconds(limit_s)) {
+        if (1e-9 * static_cast<double>(now_ns() - begin_ns) > limit_s) {
             throw_late(limit_s);
         }
         return false;

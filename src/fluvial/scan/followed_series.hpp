@@ -40,7 +40,7 @@ class Looking final : public progress::Waiting {
 
   private:
     std::function<bool()> look_;
-    std::chrono::duration<double> nap_{0.001};
+    std::int64_t nap_ns_ = 1'000'000;
 };
 
 /// Time of change and size of a file.

@@ -2,8 +2,10 @@
 #include "fluvial/scan/joined_records.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/scan/joinable.hpp"
 #include "fluvial/scan/record_axis.hpp"
@@ -97,13 +99,13 @@ bool GrowingRecords::rests(const std::string& path) {
     if (stamp && FileClock::now() - stamp->changed > rested_long) {
         return true;
     }
-    const auto now = std::chrono::steady_clock::now();
+    const std::int64_t now = now_ns();
     auto seen = std::pair(path, stamp);
     if (watched_ != seen) {
         watched_ = std::move(seen);
-        rests_since_ = now;
+        rests_since_ns_ = now;
     }
-    return now - rests_since_ > settled_after;
+    return now - rests_since_ns_ > std::chrono::nanoseconds(settled_after).count();
 }
 
 Records GrowingRecords::records_of(const std::string& path, bool last, bool complete,

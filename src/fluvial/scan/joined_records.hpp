@@ -17,7 +17,7 @@
 /// all that there is counts. python/fluvial/scan/joined_records.py does the same from Python.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -78,7 +78,7 @@ class GrowingRecords {
     FilePtr latest_{};
     std::string latest_path_{};
     std::optional<std::pair<std::string, std::optional<Stamp>>> watched_{};
-    std::chrono::steady_clock::time_point rests_since_{};
+    std::int64_t rests_since_ns_ = 0;
     /// Times in a row that the writer had changed a file before it was open.
     int late_looks_ = 0;
     bool readable_ = false;

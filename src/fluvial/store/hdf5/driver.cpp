@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/hdf5/driver.hpp"
 
-#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
-#include <thread>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/store/hdf5/driver_class.hpp"
 #include "fluvial/store/hdf5/guard/guard.hpp"
 
@@ -14,6 +14,7 @@ namespace fluvial::store {
 namespace {
 
 constexpr int reads_again = 100;  // as libhdf5 by itself in a file that is being written
+constexpr std::int64_t again_ns = 100'000;
 
 struct OpenInput : DrivenFile {
     const InputFile* file;
@@ -116,7 +117,7 @@ herr_t read_input(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t 
         // What is just being written may be half of it, which libhdf5 itself reads again, too.
         for (int again = 0; reason != nullptr && input_of(file).swmr && again < reads_again;
              ++again) {
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
+            sleep_ns(again_ns);
             from.read(address, read_to);
             reason = refused(input_of(file), kind, address, read_to);
         }
