@@ -15,28 +15,6 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 
 }  // namespace
 
-TEST_CASE("a sleep ends after the time that was asked for") {
-    Bell bell;
-    bell.arm();
-    const std::int64_t begin = now_ns();
-    bell.sleep(20'000'000);
-    CHECK(now_ns() - begin >= 19'000'000);
-}
-
-TEST_CASE("a ring between arming and sleeping wakes, one before it does not") {
-    Bell bell;
-    bell.arm();
-    bell.ring();
-    const std::int64_t begin = now_ns();
-    bell.sleep(60 * second_ns);
-    CHECK(now_ns() - begin < 30 * second_ns);
-    bell.ring();
-    bell.arm();
-    const std::int64_t again = now_ns();
-    bell.sleep(20'000'000);
-    CHECK(now_ns() - again >= 19'000'000);
-}
-
 TEST_CASE("ranks of a host wake each other in turn") {
     mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
     mpi::Comm host = comm.split_by_host();

@@ -2,12 +2,8 @@
 #include "fluvial/host/shared_lock.hpp"
 
 #include <cerrno>
-#include <climits>
+#include <cstdint>
 #include <ctime>
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -77,46 +73,6 @@ void SharedMutex::lock(double timeout_s) {
 
 void SharedMutex::unlock() {
     pthread_mutex_unlock(&mutex_);
-}
-
-void Doorbell::ring() {
-    rings_.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) {
-        ::syscall(SYS_futex, &rings_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-    }
-}
-
-void Doorbell::wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t spin_ns) {
-    const std::int64_t begin = now_ns();
-    const std::int64_t spin_until = begin + std::min(spin_ns, timeout_ns);
-    // To yield takes as long as to be heard late, so not at every look at the clock; but what else
-    // is to run on this core does, soon.
-    constexpr std::int64_t yield_ns = 10'000;
-    std::int64_t yielded = begin;
-    for (std::int64_t now = begin; now < spin_until; now = now_ns()) {
-        for (int i = 0; i < 64; ++i) {
-            if (rings_.load(std::memory_order_acquire) != ticket) {
-                return;
-            }
-            spin();
-        }
-        if (now - yielded > yield_ns) {
-            yield();
-            yielded = now;
-        }
-    }
-    const std::int64_t left = timeout_ns - (now_ns() - begin);
-    if (left <= 0) {
-        return;
-    }
-    const timespec time{left / 1'000'000'000, left % 1'000'000'000};
-    // A sleeper that is killed leaves the count high: rings then cost a needless system call,
-    // nothing worse.
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    if (rings_.load(std::memory_order_seq_cst) == ticket) {
-        ::syscall(SYS_futex, &rings_, FUTEX_WAIT, ticket, &time, nullptr, 0);
-    }
-    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 }  // namespace fluvial::host

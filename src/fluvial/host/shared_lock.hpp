@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Mutual exclusion and waiting between processes that share memory; both survive the death of any
-/// participant.
+/// Mutual exclusion of processes that share memory; it survives the death of any participant.
 #pragma once
-
-#include <atomic>
-#include <cstdint>
 
 #include <pthread.h>
 
@@ -24,22 +20,6 @@ class SharedMutex {
 
   private:
     pthread_mutex_t mutex_;
-};
-
-/// Wakes processes that wait for a condition on shared memory (a futex). Usage on the waiting side:
-///     const auto ticket = bell.ticket();  if (condition) …;  bell.wait(ticket, timeout_ns);
-class Doorbell {
-  public:
-    std::uint32_t ticket() const { return rings_.load(std::memory_order_acquire); }
-    /// Wakes all that wait. Costs a system call only when a process sleeps.
-    void ring();
-    /// Returns when the bell has rung since `ticket` or the time is up; first spins `spin_ns`,
-    /// yielding the core, then sleeps. May return early.
-    void wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t spin_ns);
-
-  private:
-    std::atomic<std::uint32_t> rings_;
-    std::atomic<std::uint32_t> sleepers_;
 };
 
 }  // namespace fluvial::host

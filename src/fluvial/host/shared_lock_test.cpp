@@ -23,7 +23,6 @@ namespace {
 
 struct Shared {
     host::SharedMutex mutex;
-    host::Doorbell bell;
     long counter;
     std::atomic<int> phase;
 };
@@ -142,68 +141,4 @@ TEST_CASE("an owner that is stopped inside its critical section is an error in t
     CHECK_NOTHROW(shared->mutex.lock(10));
     shared->mutex.unlock();
     CHECK(status_of(child) == 0);
-}
-
-TEST_CASE("a ring wakes sleepers in other processes at once") {
-    const SharedMemory shared;
-    std::vector<pid_t> children;
-    for (int i = 0; i < 3; ++i) {
-        children.push_back(spawn([&] {
-            const auto ticket = shared->bell.ticket();
-            ++shared->phase;
-            const std::int64_t begin_ns = now_ns();
-            while (shared->bell.ticket() == ticket && now_ns() - begin_ns < 20'000'000'000) {
-                shared->bell.wait(ticket, 20'000'000'000, 0);
-            }
-            ::_exit(now_ns() - begin_ns < 10'000'000'000 ? 0 : 1);
-        }));
-    }
-    wait_for_phase(shared, 3);
-    ::usleep(20'000);
-    shared->bell.ring();
-    for (const pid_t child : children) {
-        CHECK(status_of(child) == 0);
-    }
-}
-
-TEST_CASE("a ring between ticket and wait is not missed") {
-    const SharedMemory shared;
-    for (const std::int64_t spin_ns : {0, 50'000}) {
-        const auto ticket = shared->bell.ticket();
-        shared->bell.ring();
-        const std::int64_t begin_ns = now_ns();
-        shared->bell.wait(ticket, 10'000'000'000, spin_ns);
-        CHECK(now_ns() - begin_ns < 9'000'000'000);
-    }
-}
-
-TEST_CASE("a wait without a ring ends at its time") {
-    const SharedMemory shared;
-    const Deadline enough(0.05);
-    const std::int64_t begin_ns = now_ns();
-    while (!enough.passed()) {
-        shared->bell.wait(shared->bell.ticket(), enough.left_ns(), 1'000'000);
-    }
-    const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
-    CHECK(waited_s >= 0.05);
-    CHECK(waited_s < 10);
-    shared->bell.wait(shared->bell.ticket(), 0, 0);  // no time: returns
-}
-
-TEST_CASE("a sleeper that is killed does no harm to the bell") {
-    const SharedMemory shared;
-    const pid_t child = spawn([&] {
-        ++shared->phase;
-        while (true) {
-            shared->bell.wait(shared->bell.ticket(), 10'000'000'000, 0);
-        }
-    });
-    wait_for_phase(shared, 1);
-    ::usleep(20'000);
-    ::kill(child, SIGKILL);
-    CHECK(WTERMSIG(status_of(child)) == SIGKILL);
-    const auto ticket = shared->bell.ticket();
-    shared->bell.ring();
-    CHECK(shared->bell.ticket() != ticket);
-    shared->bell.wait(ticket, 10'000'000'000, 0);
 }

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "fluvial/describe/coordinates.hpp"
+#include "fluvial/host/doorbell.hpp"
 #include "fluvial/host/memory_file.hpp"
 #include "fluvial/host/process.hpp"
 #include "fluvial/host/shared_lock.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "fluvial/host/bell.hpp"
+#include "fluvial/host/doorbell.hpp"
 #include "fluvial/move/inlet.hpp"
 #include "fluvial/move/outlet.hpp"
 #include "fluvial/mpi/comm.hpp"

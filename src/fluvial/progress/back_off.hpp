@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "fluvial/host/bell.hpp"
+#include "fluvial/host/doorbell.hpp"
 
 namespace fluvial::progress {
 

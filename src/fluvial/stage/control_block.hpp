@@ -19,6 +19,7 @@
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/host/alive_lock.hpp"
+#include "fluvial/host/doorbell.hpp"
 #include "fluvial/host/memory_file.hpp"
 #include "fluvial/host/shared_lock.hpp"
 #include "fluvial/stage/options.hpp"
