@@ -262,11 +262,10 @@ OpenedStep JoinedSeat::join() {
     return all;
 }
 
-Attributes JoinedSeat::attributes() {
-    Attributes all;
+SeriesDescription JoinedSeat::series() {
+    SeriesDescription all;
     for (const Part& part : parts_) {
-        Attributes more = part.seat->attributes();
-        all.merge(more);
+        all.add(part.seat->series());
     }
     return all;
 }

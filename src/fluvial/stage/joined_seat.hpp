@@ -30,7 +30,7 @@ class JoinedSeat final : public Seat {
                                    std::optional<std::uint64_t> given) override;
     void look_for_failure() override;
     bool shares_out() const override { return shares_out_; }
-    Attributes attributes() override;
+    SeriesDescription series() override;
     SeatStats stats(std::uint64_t next_index) const override;
     StreamStatus status() override { return parts_.front().seat->status(); }
     bool disk_was_full() const override;

@@ -52,7 +52,7 @@ struct Host final : Seat {
     }
     void wait_for_others() override {}
     bool shares_out() const override { return false; }
-    Attributes attributes() override { return {}; }
+    SeriesDescription series() override { return {}; }
     SeatStats stats(std::uint64_t) const override {
         SeatStats stats{};
         stats.steps_discarded = discarded;

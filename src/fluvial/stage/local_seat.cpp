@@ -207,13 +207,13 @@ void LocalSeat::read_records(int slot, OpenedStep& step) {
 }
 
 void LocalSeat::read_records(const LogEntry& entry, StepDescription& step) {
-    logged_attributes_.clear();
+    logged_series_ = {};
     int rank = 0;
     for (const BytesOfFile& block : log_->records(entry)) {
         const auto bytes =
             log_->read(block, text("the record of rank ", rank, " of step ", entry.step));
         read_logged_record(control_.job_rank(rank), {bytes.get(), block.bytes}, step,
-                           logged_attributes_);
+                           logged_series_);
         ++rank;
     }
 }
@@ -250,18 +250,16 @@ void LocalSeat::check_has_its_place(const std::string& what) const {
     }
 }
 
-Attributes LocalSeat::attributes() {
-    Attributes all;
+SeriesDescription LocalSeat::series() {
+    SeriesDescription all;
     // Of a stream that is over there is no other memory than the disk.
     for (std::size_t rank = 0; rank < arenas_.size(); ++rank) {
         RecordReader& record = records_[rank];
         record.follow_definitions(
             control_.writer(static_cast<int>(rank)).definitions.load(std::memory_order_acquire));
-        Attributes more = record.series_attributes();
-        all.merge(more);
+        all.add(record.series());
     }
-    Attributes on_disk = logged_attributes_;
-    all.merge(on_disk);
+    all.add(logged_series_);
     return all;
 }
 

@@ -42,7 +42,7 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
                                    std::optional<std::uint64_t> given) override;
     void look_for_failure() override;
     bool shares_out() const override;
-    Attributes attributes() override;
+    SeriesDescription series() override;
     SeatStats stats(std::uint64_t next_index) const override;
     StreamStatus status() override;
     bool disk_was_full() const override { return header().counters.full_disks.load() != 0; }
@@ -75,7 +75,7 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     std::unique_ptr<Heartbeat> heartbeat_;
     std::vector<RecordReader> records_;  ///< by writer rank
     StepDecoder decoder_;
-    Attributes logged_attributes_;  ///< of the series, as steps on the disk say
+    SeriesDescription logged_series_;  ///< as steps on the disk say
     /// Of a job that can resume; under the control lock.
     std::shared_ptr<Position> position_;
     MadeHere made_;

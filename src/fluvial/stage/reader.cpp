@@ -188,7 +188,7 @@ void Reader::State::finish_current(bool read) {
 
 Attributes Reader::attributes() const {
     const auto turn = state_->handle.turn();
-    return state_->seat ? state_->seat->attributes() : state_->final_attributes;
+    return (state_->seat ? state_->seat->series() : state_->final_series).attributes;
 }
 
 void Reader::leave(bool step_was_read) {
@@ -203,7 +203,7 @@ void Reader::leave(bool step_was_read) {
     closing.done();
     r.finish_current(step_was_read);
     r.final_stats = r.stats();
-    r.final_attributes = r.seat->attributes();
+    r.final_series = r.seat->series();
     r.seat->leave();
     r.seat.reset();
 }

@@ -73,7 +73,7 @@ struct Reader::State {
     bool in_next = false;
     std::shared_ptr<Seat> seat;  ///< none once closed
     ReaderStats final_stats{};   ///< as of close()
-    Attributes final_attributes;
+    SeriesDescription final_series;
     std::string host;       ///< does not change
     std::string transport;  ///< likewise
     std::shared_ptr<StagedDataset::Source> current;

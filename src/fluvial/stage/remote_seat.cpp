@@ -292,9 +292,9 @@ void RemoteSeat::ask(std::optional<std::uint64_t> given) {
     hear_all();
 }
 
-Attributes RemoteSeat::attributes() {
+SeriesDescription RemoteSeat::series() {
     const std::lock_guard lock(mutex_);
-    return messages_.series_attributes();
+    return messages_.series();
 }
 
 SeatStats RemoteSeat::stats(std::uint64_t) const {

@@ -58,7 +58,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
                                    std::optional<std::uint64_t> given) override;
     void look_for_failure() override;
     bool shares_out() const override { return stream_.shares_out; }
-    Attributes attributes() override;
+    SeriesDescription series() override;
     SeatStats stats(std::uint64_t next_index) const override;
     StreamStatus status() override;
     bool disk_was_full() const override;

@@ -13,7 +13,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/describe/attribute.hpp"
+#include "fluvial/describe/series.hpp"
 #include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/step_decoder.hpp"
@@ -101,8 +101,8 @@ class Seat {
     virtual void look_for_failure() = 0;
     /// Steps are shared out here, and this job gets some of them.
     virtual bool shares_out() const = 0;
-    /// Attributes of the series, as of the latest step.
-    virtual Attributes attributes() = 0;
+    /// As of the latest step.
+    virtual SeriesDescription series() = 0;
     virtual SeatStats stats(std::uint64_t next_index) const = 0;
     virtual StreamStatus status() = 0;
     virtual bool disk_was_full() const = 0;

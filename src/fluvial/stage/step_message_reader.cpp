@@ -32,14 +32,12 @@ void StepMessageReader::add_rank(int rank, std::uint64_t arena_bytes) {
     latest_records_.emplace_back();
 }
 
-Attributes StepMessageReader::series_attributes() const {
-    Attributes all;
+SeriesDescription StepMessageReader::series() const {
+    SeriesDescription all;
     for (const RecordReader& records : records_) {
-        Attributes more = records.series_attributes();
-        all.merge(more);
+        all.add(records.series());
     }
-    Attributes on_disk = logged_attributes_;
-    all.merge(on_disk);
+    all.add(logged_series_);
     return all;
 }
 
@@ -121,7 +119,7 @@ void StepMessageReader::read_records(ByteReader& in, AnnouncedStep& step) {
         throw Error("a step of another host has records of another number of ranks");
     }
     if (step.from_disk) {
-        logged_attributes_.clear();
+        logged_series_ = {};
     }
     std::vector<std::span<const std::byte>> found;
     for (std::size_t number = 0; number < records_.size(); ++number) {
@@ -130,8 +128,7 @@ void StepMessageReader::read_records(ByteReader& in, AnnouncedStep& step) {
             records.define(in.get_block());
         }
         if (step.from_disk) {
-            read_logged_record(ranks_[number], in.get_block(), step.description,
-                               logged_attributes_);
+            read_logged_record(ranks_[number], in.get_block(), step.description, logged_series_);
         } else {
             found.push_back(take_record(in, latest_records_[number]));
         }

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "fluvial/describe/attribute.hpp"
+#include "fluvial/describe/series.hpp"
 #include "fluvial/stage/parts_along.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/step_decoder.hpp"
@@ -53,8 +53,8 @@ class StepMessageReader {
     void add_rank(int rank, std::uint64_t arena_bytes);
     /// Throws Error, and what RecordReader::read throws.
     AnnouncedStep read(StepMessage message);
-    /// Of the series, as of the latest step.
-    Attributes series_attributes() const;
+    /// As of the latest step.
+    SeriesDescription series() const;
 
   private:
     void read_records(ByteReader& in, AnnouncedStep& step);
@@ -67,7 +67,7 @@ class StepMessageReader {
     std::vector<Bytes> latest_records_;  ///< likewise
     StepDecoder decoder_;
     DataAlong along_;
-    Attributes logged_attributes_;  ///< as steps on the disk say
+    SeriesDescription logged_series_;  ///< as steps on the disk say
 };
 
 }  // namespace fluvial::stage

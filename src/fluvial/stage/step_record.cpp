@@ -2,6 +2,7 @@
 #include "fluvial/stage/step_record.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/step_record_format.hpp"
@@ -21,12 +22,12 @@ void RecordWriter::append_definition(const ByteWriter& payload) {
     last_definition_ = offset;
 }
 
-void RecordWriter::define_series(const Attributes& attributes) {
+void RecordWriter::define_series(SeriesDescription series) {
     ByteWriter payload;
     payload.put(DefinitionKind::Series);
-    fluvial::encode(payload, attributes);
+    fluvial::encode(payload, series.attributes);
     append_definition(payload);
-    series_attributes_ = attributes;
+    series_ = std::move(series);
 }
 
 RecordWriter::KnownDefinition* RecordWriter::find(std::string_view name) {
@@ -165,7 +166,7 @@ RecordPlace RecordWriter::finish() {
 
 Bytes RecordWriter::logged_record() const {
     ByteWriter out;
-    fluvial::encode(out, series_attributes_);
+    fluvial::encode(out, series_.attributes);
     fluvial::encode(out, step_attributes_);
     out.put<std::uint32_t>(static_cast<std::uint32_t>(entries_.size()));
     for (const Entry& entry : entries_) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "fluvial/describe/array_view.hpp"
+#include "fluvial/describe/series.hpp"
 #include "fluvial/describe/step.hpp"
 #include "fluvial/stage/arena.hpp"
 #include "fluvial/stage/control_block.hpp"
@@ -34,8 +35,8 @@ class RecordWriter {
   public:
     RecordWriter(Arena& arena, WriterCell& cell) : arena_(arena), cell_(cell) {}
 
-    /// Series attributes; a later call replaces them for the steps that follow.
-    void define_series(const Attributes& attributes);
+    /// A later call replaces it for the steps that follow.
+    void define_series(SeriesDescription series);
     void begin(const Attributes& step_attributes);
     /// From now on these are the attributes of the dataset, in the place of those of earlier steps
     /// and beside those that this step has said; also where nothing of it comes into the step.
@@ -126,7 +127,7 @@ class RecordWriter {
     std::unordered_map<std::string, Definition, HashOfName, std::equal_to<>> definitions_;
     std::map<std::string, Said, std::less<>> said_before_;  ///< of datasets still to come
     std::uint64_t steps_begun_ = 0;
-    Attributes series_attributes_;
+    SeriesDescription series_;
     Attributes step_attributes_;
     std::vector<Entry> entries_;
     /// The definitions of entries as they followed each other in the step before, or longer ago:
@@ -197,7 +198,7 @@ class RecordReader {
     std::span<const std::byte> record(const RecordPlace& place) const {
         return memory_.record(place);
     }
-    const Attributes& series_attributes() const { return series_attributes_; }
+    const SeriesDescription& series() const { return series_; }
     /// Takes in definitions that have appeared since.
     void follow_definitions(std::uint64_t first_definition);
     /// Takes in one of another host.
@@ -218,12 +219,12 @@ class RecordReader {
     RecordMemory memory_;
     bool in_memory_;
     std::deque<Definition> definitions_;  ///< their names stay where they are
-    Attributes series_attributes_;
+    SeriesDescription series_;
 };
 
-/// Adds what `record`, which stands by itself, says of a step to `step`, and the attributes of the
-/// series to `series`. Throws Error as RecordReader::read.
+/// Adds what `record`, which stands by itself, says of a step to `step`, and of the series to
+/// `series`. Throws Error as RecordReader::read.
 void read_logged_record(int rank, std::span<const std::byte> record, StepDescription& step,
-                        Attributes& series);
+                        SeriesDescription& series);
 
 }  // namespace fluvial::stage

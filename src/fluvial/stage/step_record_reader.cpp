@@ -105,7 +105,7 @@ void RecordReader::follow_definitions(std::uint64_t first_definition) {
 void RecordReader::define(std::span<const std::byte> definition) {
     ByteReader in(definition);
     if (in.get<DefinitionKind>() == DefinitionKind::Series) {
-        series_attributes_ = decode_attributes(in);
+        series_.attributes = decode_attributes(in);
     } else {
         Definition dataset;
         dataset.name = in.get_string();
@@ -202,10 +202,9 @@ void RecordReader::read_places(std::span<const std::byte> record, StepDescriptio
 }
 
 void read_logged_record(int rank, std::span<const std::byte> record, StepDescription& step,
-                        Attributes& series) {
+                        SeriesDescription& series) {
     ByteReader in(record);
-    Attributes of_series = decode_attributes(in);
-    series.merge(of_series);
+    series.add({decode_attributes(in)});
     Attributes of_step = decode_attributes(in);
     step.attributes.merge(of_step);
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {

@@ -46,7 +46,7 @@ struct Rank {
 TEST_CASE("what was put is read back: names, dtypes, shapes, chunks, attributes") {
     Rank rank;
     RecordReader reader = rank.reader();
-    rank.writer.define_series({{"openPMD", std::string("1.1.0")}});
+    rank.writer.define_series({{{"openPMD", std::string("1.1.0")}}});
     rank.writer.begin({{"time", 0.5}});
     const auto first = rank.put("x", DType::Float64, {10, 3}, {{0, 0}, {4, 3}}, {{"unitSI", 2.0}});
     const auto second =
@@ -55,7 +55,7 @@ TEST_CASE("what was put is read back: names, dtypes, shapes, chunks, attributes"
     rank.put("nothing", DType::Complex64, {0, 5}, {{0, 0}, {0, 5}});
     const StepDescription step = rank.read_back(reader);
     CHECK(step.attributes == Attributes{{"time", 0.5}});
-    CHECK(reader.series_attributes() == Attributes{{"openPMD", std::string("1.1.0")}});
+    CHECK(reader.series().attributes == Attributes{{"openPMD", std::string("1.1.0")}});
     REQUIRE(step.datasets.size() == 3);
     const DatasetDescription& x = step.datasets.at("x");
     CHECK(x.dtype == DType::Float64);
@@ -223,7 +223,7 @@ TEST_CASE("definitions that form a circle are an error, not an endless walk") {
 TEST_CASE("corrupt memory gives an error or a record inside the memory, never a crash") {
     std::mt19937 random(seed);
     Rank rank;
-    rank.writer.define_series({{"author", std::string("somebody")}});
+    rank.writer.define_series({{{"author", std::string("somebody")}}});
     rank.writer.begin({{"time", 0.5}, {"words", std::vector<std::string>{"a", "b"}}});
     rank.put("x", DType::Float64, {10, 3}, {{0, 0}, {4, 3}},
              {{"unitDimension", std::vector<double>(7, 0.0)}});

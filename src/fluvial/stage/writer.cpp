@@ -78,7 +78,7 @@ Writer::~Writer() {
 
 void Writer::set_attributes(const Attributes& attributes) {
     const HandleLock::Call call(state_->handle, "attributes cannot be set");
-    state_->records->define_series(attributes);
+    state_->records->define_series({attributes});
 }
 
 WriteStep Writer::begin_step(const Attributes& attributes) {
