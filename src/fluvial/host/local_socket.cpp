@@ -11,7 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fluvial/base/interrupt.hpp"
 #include "fluvial/base/waiting.hpp"
 
 namespace fluvial::host {
@@ -182,20 +181,25 @@ std::optional<LocalSocket> LocalSocket::connect(const std::string& address,
     Descriptor descriptor = new_socket();
     const auto [name, length] = abstract_address(address);
     // Where the listener's queue is full, the kernel lets in first the process that waits longest,
-    // and not one that asks again and again.
-    const timeval look{0, 100'000};
+    // and not one that asks again and again. So each look waits there, but briefly: meanwhile this
+    // thread serves nothing. All that wait lose their place as often, and come again in order.
+    constexpr timeval look{0, 5'000};
     ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &look, sizeof look);
-    while (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0) {
-        if (errno == ECONNREFUSED || errno == ENOENT) {
-            return std::nullopt;
+    bool listens = true;
+    const auto is_decided = [&, name = name, length = length] {
+        if (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&name), length) == 0) {
+            return true;
         }
-        if (errno != EAGAIN && errno != EINTR) {
+        listens = errno != ECONNREFUSED && errno != ENOENT;
+        if (listens && errno != EAGAIN && errno != EINTR) {
             throw_errno("cannot connect to the writer's socket", errno);
         }
-        if (deadline.passed()) {
-            throw TimedOut("so many clients wait for the peer that it takes no more");
-        }
-        check_interrupt();
+        return !listens;
+    };
+    wait_until(is_decided, deadline,
+               "so many clients wait for the peer that it did not take this one");
+    if (!listens) {
+        return std::nullopt;
     }
     return LocalSocket(std::move(descriptor));
 }

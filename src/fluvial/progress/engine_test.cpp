@@ -2,18 +2,22 @@
 #include "fluvial/progress/engine.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/base/waiting.hpp"
+#include "fluvial/host/local_socket.hpp"
 
 using namespace fluvial;
 using namespace fluvial::progress;
@@ -42,6 +46,36 @@ TEST_CASE("a wait serves what its thread has") {
     const Served served([&] { return ++turns < 100; }, false);
     wait_for([&] { return turns >= 10; });
     CHECK(turns >= 10);
+}
+
+TEST_CASE("a process that waits for a place with a listener serves what its thread has") {
+    const std::string address = text("fluvial-test-full-", ::getpid());
+    const host::Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    address.copy(name.sun_path + 1, address.size());
+    const auto length =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + address.size());
+    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&name), length) == 0);
+    REQUIRE(::listen(listener.get(), 0) == 0);
+    const auto first = host::LocalSocket::connect(address, Deadline(long_s));
+    REQUIRE(first);
+    SUBCASE("until there is one") {
+        int turns = 0;
+        const Served served(
+            [&] {
+                if (++turns == 3) {
+                    ::close(::accept(listener.get(), nullptr, nullptr));
+                }
+                return false;
+            },
+            false);
+        CHECK(host::LocalSocket::connect(address, Deadline(long_s)));
+        CHECK(turns >= 3);
+    }
+    SUBCASE("and may be interrupted") {
+        const Interrupting interrupting([] { throw std::runtime_error("Ctrl-C"); });
+        CHECK_THROWS_WITH(host::LocalSocket::connect(address, Deadline(long_s)), "Ctrl-C");
+    }
 }
 
 TEST_CASE("what is served may wait, and then serves the others") {
