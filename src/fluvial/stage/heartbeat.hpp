@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A thread that shows that this process runs: a stopped process (SIGSTOP) holds its alive lock but
 /// does not beat.
+///
+/// A thread of its own for each handle, and no customer of progress/service_thread.hpp: that thread
+/// ends with MPI, and a stream may be open for longer; and what a reader elsewhere does at each
+/// beat may wait two seconds for a connection (RemoteSeat::beat), in which others would not beat.
 #pragma once
 
 #include <atomic>
