@@ -49,7 +49,7 @@ def outputs_of(process: subprocess.Popen[bytes], timeout: float | None) -> tuple
     TaskCancelled
         The task that runs it was cancelled; it is killed.
     """
-    # Who has nothing to serve needs no second thread.
+    # A rank that has nothing to serve needs no second thread.
     read = _Reading(process).communicate if _core.serves() else process.communicate
     end = math.inf if timeout is None else time.monotonic() + timeout
     while (left := end - time.monotonic()) > 0:

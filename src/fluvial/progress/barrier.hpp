@@ -20,7 +20,7 @@
 /// | another rank has left                      | step 2, vote      | throws that rank's failure                        |
 /// | a rank is lost, or nothing moves in time   | step 2, vote      | leaves as above: some rank does not come to the   |
 /// |                                            |                   | end                                               |
-/// | all stay                                   | step 2            | votes: who has failed, the purpose, and whether   |
+/// | all stay                                   | step 2            | votes: a failed rank, the purpose, and whether    |
 /// |                                            |                   | no operation has asked since the vote before      |
 /// | an operation waits that had not begun      | step 2, vote      | asks all to work on, once a vote, and votes       |
 /// | before the barrier                         |                   | against the end the next time                     |
