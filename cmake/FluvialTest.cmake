@@ -18,7 +18,7 @@ mark_as_advanced(FLUVIAL_SERIAL_TESTS)
 function(fluvial_test_options target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     if(FLUVIAL_SANITIZE AND FLUVIAL_SANITIZE_FLOORS)
-        target_compile_options(${target} PRIVATE -g1 ${fluvial_sanitizers})
+        target_compile_options(${target} PRIVATE -O0 -g1 ${fluvial_sanitizers})
     endif()
 endfunction()
 
