@@ -305,7 +305,7 @@ def test_what_is_used_after_its_end_says_so(tmp_path):
             ended.__exit__(None)
         old = reader.next()
         dataset = old["x"]
-        with pytest.raises(fl.InvalidArgument, match="'y'; allowed: x"):
+        with pytest.raises(fl.InvalidArgument, match="'y'; allowed: 'x'"):
             old["y"]
         assert "y" not in old
         sent(writer, reader, y=np.zeros(1))

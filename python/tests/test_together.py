@@ -255,7 +255,7 @@ def test_reading_what_is_not_there_names_it(tmp_path):
             step.put({"ab": np.zeros(2), "hole": np.zeros(2)})
             step.put("gap", np.zeros(2), offset=0, shape=5)
         step = reader.next()
-        with pytest.raises(fl.UnknownName, match=r"'ac'.*allowed: ab, gap, hole"):
+        with pytest.raises(fl.UnknownName, match=r"'ac'.*allowed: 'ab', 'gap', 'hole'"):
             step.read(["ab", "ac"])
         with pytest.raises(fl.WrongType, match="got 3"):
             step.read(["ab", 3])

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <mpi.h>
@@ -49,7 +50,10 @@ class Member final : public BarrierOwner {
                    .same_order = "Do the same on all ranks",
                    .timeout_s = timeout_s}) {
         control_.on(topic_asked, [this](const ControlMessage&) { return asked = true; });
-        control_.on(topic_answered, [this](const ControlMessage&) { return answered = true; });
+        control_.on(topic_answered, [this](const ControlMessage&) {
+            ++answers;
+            return answered = true;
+        });
     }
     ~Member() {
         if (barrier.left()) {
@@ -148,6 +152,7 @@ class Member final : public BarrierOwner {
   public:
     bool asked = false;
     bool answered = false;
+    int answers = 0;
     /// In step 1: this rank does not hold up the others any more. May throw.
     std::function<bool()> goes_on = [] { return true; };
     std::function<bool(bool may_begin)> work = [](bool) { return false; };
@@ -221,7 +226,21 @@ TEST_CASE("a rank that fails when all have come stays to the end, as all do") {
         return;
     }
     Member member;
-    operate_on_last_rank(member, []() -> bool { throw OutOfRange("not this one"); });
+    // A rank that heard of the failure in step 1 would leave.
+    operate_on_last_rank(member, [&] {
+        if (member.answers == world_size() - 1) {
+            throw OutOfRange("not this one");
+        }
+        return false;
+    });
+    if (!is_last()) {
+        member.work = [&, said = false](bool) mutable {
+            if (!std::exchange(said, true)) {
+                member.post(world_size() - 1, topic_answered);
+            }
+            return false;
+        };
+    }
     CHECK_THROWS_WITH_AS(member.barrier.pass(write_together), doctest::Contains("not this one"),
                          OutOfRange);
     CHECK_FALSE(member.barrier.left());
