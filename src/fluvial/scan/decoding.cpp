@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/scan/decoding.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>

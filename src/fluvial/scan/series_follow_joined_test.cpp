@@ -189,7 +189,8 @@ TEST_CASE("a file that does not join those before it is refused on all ranks by 
         {climate(2, "m"), "time"},
         {grid, "lon"},
         {single, "float32 of 'u'"}};
-    for (const auto& [file, said] : cases) {
+    for (const auto& [file, expected] : cases) {
+        const std::string& said = expected;  // clang++ captures no structured binding
         CAPTURE(said);
         const Folder folder;
         write_old(folder / "his_0.nc", climate(1));
@@ -215,7 +216,8 @@ TEST_CASE("what would give steps other numbers is an error") {
          [](const Folder& folder) { write_file(folder / "his_4.nc", climate(0)); }},
         {"his_3.nc' was changed",
          [](const Folder& folder) { write_file(folder / "his_3.nc", climate(3)); }}};
-    for (const auto& [said, change] : cases) {
+    for (const auto& [expected, change] : cases) {
+        const std::string& said = expected;
         CAPTURE(said);
         const Folder folder;
         write_old(folder / "his_3.nc", climate(2));
