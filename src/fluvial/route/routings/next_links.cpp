@@ -210,7 +210,7 @@ class ByTable final : public Routing {
   private:
     static std::string called(Node node, const std::vector<std::string>& names) {
         return names.empty() ? text("node ", node)
-                             : "'" + shortened(names[static_cast<std::size_t>(node)]) + "'";
+                             : text("'", shortened(names[static_cast<std::size_t>(node)]), "'");
     }
     static std::string hop(Node from, Node to, const std::vector<std::string>& names) {
         return called(from, names) + " to " + called(to, names);
