@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/host/doorbell.hpp"
 
-#include <atomic>
 #include <csignal>
-#include <new>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -12,7 +10,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/host/child_process_fixture.hpp"
-#include "fluvial/host/memory_file.hpp"
+#include "fluvial/host/shared_memory_fixture.hpp"
 
 using namespace fluvial;
 using host::Bell;
@@ -23,97 +21,72 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-struct Shared {
-    host::Doorbell bell;
-    std::atomic<int> phase;
-};
-
-class SharedMemory {
-  public:
-    SharedMemory()
-        : file_(host::MemoryFile::create("bells", sizeof(Shared))),
-          mapping_(file_.map(host::Access::ReadWrite)),
-          shared_(new (mapping_.data()) Shared{}) {}
-    Shared* operator->() const { return shared_; }
-
-  private:
-    host::MemoryFile file_;
-    host::Mapping mapping_;
-    Shared* shared_;
-};
-
-void wait_for_phase(const SharedMemory& shared, int phase) {
-    const Deadline deadline(20);
-    while (shared->phase.load() < phase && !deadline.passed()) {
-        ::usleep(200);
-    }
-    REQUIRE(shared->phase.load() >= phase);
-}
+using SharedBell = host::SharedMemory<host::Doorbell>;
 
 }  // namespace
 
 TEST_CASE("a ring wakes sleepers in other processes at once") {
-    const SharedMemory shared;
+    const SharedBell shared;
     std::vector<pid_t> children;
     for (int i = 0; i < 3; ++i) {
         children.push_back(spawn([&] {
-            const auto ticket = shared->bell.ticket();
-            ++shared->phase;
+            const auto ticket = shared->ticket();
+            ++shared.phase();
             const std::int64_t begin_ns = now_ns();
-            while (shared->bell.ticket() == ticket && now_ns() - begin_ns < 20'000'000'000) {
-                shared->bell.wait(ticket, 20'000'000'000, 0);
+            while (shared->ticket() == ticket && now_ns() - begin_ns < 20'000'000'000) {
+                shared->wait(ticket, 20'000'000'000, 0);
             }
             ::_exit(now_ns() - begin_ns < 10'000'000'000 ? 0 : 1);
         }));
     }
-    wait_for_phase(shared, 3);
+    shared.wait_for_phase(3);
     ::usleep(20'000);
-    shared->bell.ring();
+    shared->ring();
     for (const pid_t child : children) {
         CHECK(status_of(child) == 0);
     }
 }
 
 TEST_CASE("a ring between ticket and wait is not missed") {
-    const SharedMemory shared;
+    const SharedBell shared;
     for (const std::int64_t spin_ns : {0, 50'000}) {
-        const auto ticket = shared->bell.ticket();
-        shared->bell.ring();
+        const auto ticket = shared->ticket();
+        shared->ring();
         const std::int64_t begin_ns = now_ns();
-        shared->bell.wait(ticket, 10'000'000'000, spin_ns);
+        shared->wait(ticket, 10'000'000'000, spin_ns);
         CHECK(now_ns() - begin_ns < 9'000'000'000);
     }
 }
 
 TEST_CASE("a wait without a ring ends at its time") {
-    const SharedMemory shared;
+    const SharedBell shared;
     const Deadline enough(0.05);
     const std::int64_t begin_ns = now_ns();
     while (!enough.passed()) {
-        shared->bell.wait(shared->bell.ticket(), enough.left_ns(), 1'000'000);
+        shared->wait(shared->ticket(), enough.left_ns(), 1'000'000);
     }
     const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
     CHECK(waited_s >= 0.05);
     CHECK(waited_s < 10);
-    shared->bell.wait(shared->bell.ticket(), 0, 0);  // no time: returns
+    shared->wait(shared->ticket(), 0, 0);  // no time: returns
 }
 
 TEST_CASE("a sleeper that is killed does no harm to the bell") {
-    const SharedMemory shared;
+    const SharedBell shared;
     const pid_t child = spawn([&] {
-        ++shared->phase;
+        ++shared.phase();
         while (true) {
-            shared->bell.wait(shared->bell.ticket(), 10'000'000'000, 0);
+            shared->wait(shared->ticket(), 10'000'000'000, 0);
         }
     });
-    wait_for_phase(shared, 1);
+    shared.wait_for_phase(1);
     ::usleep(20'000);
     ::kill(child, SIGKILL);
     CHECK(WTERMSIG(status_of(child)) == SIGKILL);
-    const auto ticket = shared->bell.ticket();
-    shared->bell.ring();
-    CHECK(shared->bell.ticket() != ticket);
-    shared->bell.wait(ticket, 10'000'000'000, 0);
+    const auto ticket = shared->ticket();
+    shared->ring();
+    CHECK(shared->ticket() != ticket);
+    shared->wait(ticket, 10'000'000'000, 0);
 }
 
 TEST_CASE("a sleep ends after the time that was asked for") {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/host/shared_lock.hpp"
 
-#include <atomic>
 #include <csignal>
-#include <new>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -13,7 +11,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/host/child_process_fixture.hpp"
-#include "fluvial/host/memory_file.hpp"
+#include "fluvial/host/shared_memory_fixture.hpp"
 
 using namespace fluvial;
 using host::spawn;
@@ -21,40 +19,17 @@ using host::status_of;
 
 namespace {
 
-struct Shared {
+struct Counter {
+    Counter() { mutex.initialise(); }
     host::SharedMutex mutex;
-    long counter;
-    std::atomic<int> phase;
+    long counter = 0;
 };
-
-class SharedMemory {
-  public:
-    SharedMemory()
-        : file_(host::MemoryFile::create("locks", sizeof(Shared))),
-          mapping_(file_.map(host::Access::ReadWrite)),
-          shared_(new (mapping_.data()) Shared{}) {
-        shared_->mutex.initialise();
-    }
-    Shared* operator->() const { return shared_; }
-
-  private:
-    host::MemoryFile file_;
-    host::Mapping mapping_;
-    Shared* shared_;
-};
-
-void wait_for_phase(const SharedMemory& shared, int phase) {
-    const Deadline deadline(20);
-    while (shared->phase.load() < phase && !deadline.passed()) {
-        ::usleep(200);
-    }
-    REQUIRE(shared->phase.load() >= phase);
-}
+using SharedCounter = host::SharedMemory<Counter>;
 
 }  // namespace
 
 TEST_CASE("processes that increment under the mutex lose nothing") {
-    const SharedMemory shared;
+    const SharedCounter shared;
     std::vector<pid_t> children;
     for (int i = 0; i < 3; ++i) {
         children.push_back(spawn([&] {
@@ -72,7 +47,7 @@ TEST_CASE("processes that increment under the mutex lose nothing") {
 }
 
 TEST_CASE("a process killed inside its critical section does not keep the others out") {
-    const SharedMemory shared;
+    const SharedCounter shared;
     for (int round = 0; round < 3; ++round) {
         const pid_t child = spawn([&] {
             shared->mutex.lock();
@@ -100,15 +75,15 @@ TEST_CASE("a process killed inside its critical section does not keep the others
 }
 
 TEST_CASE("a waiting owner's death wakes the one that waits already") {
-    const SharedMemory shared;
+    const SharedCounter shared;
     const pid_t child = spawn([&] {
         shared->mutex.lock();
-        shared->phase = 1;
+        shared.phase() = 1;
         while (true) {
             ::pause();
         }
     });
-    wait_for_phase(shared, 1);
+    shared.wait_for_phase(1);
     const pid_t killer = spawn([&] {
         ::usleep(50'000);
         ::kill(child, SIGKILL);
@@ -120,14 +95,14 @@ TEST_CASE("a waiting owner's death wakes the one that waits already") {
 }
 
 TEST_CASE("an owner that is stopped inside its critical section is an error in time, not a hang") {
-    const SharedMemory shared;
+    const SharedCounter shared;
     const pid_t child = spawn([&] {
         shared->mutex.lock();
-        shared->phase = 1;
+        shared.phase() = 1;
         ::raise(SIGSTOP);
         shared->mutex.unlock();
     });
-    wait_for_phase(shared, 1);
+    shared.wait_for_phase(1);
     const std::int64_t begin_ns = now_ns();
     CHECK_THROWS_WITH_AS(shared->mutex.lock(0.2), doctest::Contains(text("thread ", child).c_str()),
                          PeerStalled);
