@@ -16,7 +16,7 @@ import numpy as np
 what = sys.argv[1]  # "run", "slow", "kill", "stop" or "cut"
 if what == "kill":
     # Open MPI 4.1 damages its list of events where two threads are in it as a connection breaks,
-    # and goes around in that list for ever; here one thread calls MPI.
+    # and goes around in that list for ever; here one thread calls MPI, which makes it rare.
     mpi4py.rc.thread_level = "serialized"
 from mpi4py import MPI  # noqa: E402
 
@@ -85,6 +85,7 @@ def send_slowly():
     return json.dumps(told)
 
 
+report(f"pid-{comm.rank}", str(os.getpid()))
 begin = time.monotonic()
 if what == "slow":
     told = send_slowly()

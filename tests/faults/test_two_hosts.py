@@ -7,9 +7,11 @@ Over the network, over a slow one with an outage, at a death, at a cut cable.
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -186,26 +188,57 @@ def test_elements_cross_the_network(hosts, tmp_path):
     assert hosts.sent_bytes() > 2 * 200_000 * 8
 
 
-@pytest.mark.any_mpi
-@pytest.mark.timeout(90)
-@pytest.mark.parametrize("what", ["kill", "stop", "cut"])
-def test_the_other_host_learns_in_time(hosts, tmp_path, what):
-    where = tmp_path / "seen"
+def goes_in_circles(pid):
+    """Return whether a process computes for a second and never waits, not even for a moment.
+
+    No wait of Fluvial's does so: each gives up its processor. Open MPI 4.1 does when a connection
+    that breaks has damaged its list of events (event_base_loop under MPI_Improbe), 1 time in 40.
+    """
+
+    def seen():
+        task = Path(f"/proc/{pid}/task/{pid}")
+        waits = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.M)
+        ticks = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
+        return int(waits[1]), sum(map(int, ticks))
+
+    waits, ticks = seen()
+    time.sleep(1)
+    waits_later, ticks_later = seen()
+    return waits_later == waits and ticks_later > ticks
+
+
+def seen_by_the_living(hosts, where, what, alive):
+    """Run the job; return what ranks `alive` saw, or None where Open MPI kept one for ever."""
     where.mkdir()
-    if what == "kill" and hosts.launcher.mpi == "mpich":
-        pytest.skip("MPICH 5.0: MPI_Isend to a dead rank elsewhere crashes (UCX) or blocks (OFI)")
-    alive = [0, 1, 2, 3] if what == "cut" else [0, 1, 3]
     job = hosts.start(what, where, len(alive))
     try:
         if what == "cut":
             wait_until(lambda: (where / "cut").exists(), timeout=40, what="the middle")
             hosts.cut()
             (where / "is cut").touch()
-        told = told_by(where, alive)
+        return told_by(where, alive)
+    except AssertionError:
+        silent = [rank for rank in alive if not (where / f"rank-{rank}").exists()]
+        pids = [int((where / f"pid-{rank}").read_text()) for rank in silent]
+        if what != "kill" or not all(goes_in_circles(pid) for pid in pids):
+            raise
+        return None
     finally:
         job.terminate()
         output, _ = job.communicate()
         print(output)  # which pytest shows when the test fails
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("what", ["kill", "stop", "cut"])
+def test_the_other_host_learns_in_time(hosts, tmp_path, what):
+    if what == "kill" and hosts.launcher.mpi == "mpich":
+        pytest.skip("MPICH 5.0: MPI_Isend to a dead rank elsewhere crashes (UCX) or blocks (OFI)")
+    alive = [0, 1, 2, 3] if what == "cut" else [0, 1, 3]
+    runs = (seen_by_the_living(hosts, tmp_path / f"seen{i}", what, alive) for i in range(3))
+    told = next((told for told in runs if told is not None), None)
+    assert told is not None, "Open MPI kept a rank for ever in each of three runs"
     for waited, error in told:
         if what == "stop":  # which only its neighbour can see
             assert error.startswith("PeerStalled: rank 2 of 4: process ")
