@@ -131,26 +131,37 @@ std::shared_ptr<BorrowedArray> kept(nb::handle array) {
             }};
 }
 
+/// `prepare` returns what this rank wants, by name; what it raises is raised on all ranks.
+void open_channel(Channel* self, std::optional<long> handle, nb::handle prepare) {
+    stream::ChannelRequest request;
+    std::exception_ptr failure;
+    try {
+        with_python([&] {
+            const nb::object wanted = prepare();
+            request.role = static_cast<stream::Role>((nb::cast<bool>(wanted["producer"]) ? 1 : 0) +
+                                                     (nb::cast<bool>(wanted["consumer"]) ? 2 : 0));
+            request.options = {.shared_memory = nb::cast<bool>(wanted["shared_memory"]),
+                               .timeout_s = nb::cast<double>(wanted["timeout"]),
+                               .stall_timeout_s = nb::cast<double>(wanted["stall_timeout"]),
+                               .trace_file = nb::cast<std::string>(wanted["trace_file"])};
+        });
+    } catch (const Error&) {
+        failure = std::current_exception();
+    }
+    const nb::gil_scoped_release release;
+    const progress::Setup setup(
+        progress::time_limit(request.options.timeout_s, "Fluvial could not open a channel"));
+    new (self) Channel(to_comm(handle), [&] {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+        return request;
+    });
+}
+
 void bind_channel(nb::module_& m) {
     nb::class_<Channel>(m, "Channel")
-        .def(
-            "__init__",
-            [](Channel* self, std::optional<long> handle, bool producer, bool consumer,
-               bool shared_memory, double timeout, double stall_timeout,
-               const std::string& trace_file) {
-                const auto role =
-                    static_cast<stream::Role>((producer ? 1 : 0) + (consumer ? 2 : 0));
-                const nb::gil_scoped_release release;
-                const progress::Setup setup(
-                    progress::time_limit(timeout, "Fluvial could not open a channel"));
-                new (self) Channel(to_comm(handle), role,
-                                   {.shared_memory = shared_memory,
-                                    .timeout_s = timeout,
-                                    .stall_timeout_s = stall_timeout,
-                                    .trace_file = trace_file});
-            },
-            nb::kw_only(), "comm"_a.none(), "producer"_a, "consumer"_a, "shared_memory"_a,
-            "timeout"_a, "stall_timeout"_a, "trace_file"_a)
+        .def("__init__", &open_channel, "comm"_a.none(), "prepare"_a)
         .def_prop_ro("rank", &Channel::rank)
         .def_prop_ro("size", &Channel::size)
         .def_prop_ro("producers", &Channel::producers)

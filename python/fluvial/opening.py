@@ -366,7 +366,7 @@ def open(
     if mode == "w":
         return write_files(chosen, comm)
     name = cast("Path | Sequence[Path]", chosen.name)
-    return read_files(name, mode, comm, chosen.engine, chosen.options)
+    return read_files(name, comm, chosen.engine, chosen.options)
 
 
 def _together(name: object, comm: Communicator | None, given: Mapping[str, object]) -> Together:

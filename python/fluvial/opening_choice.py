@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .base.arguments import to_path
+from .base.arguments import to_choice, to_path
 from .base.job_options import job_options
 from .base.messages import shown, without_addresses
 from .describe.engines import (
@@ -27,6 +27,7 @@ _PATHS = (str, bytes, os.PathLike)
 class Choice(NamedTuple):
     """What a call of `open` means, beside its arguments."""
 
+    mode: str
     files: bool
     engine: str | None
     """None: the one that fits."""
@@ -49,13 +50,14 @@ class Choice(NamedTuple):
 
         Without folders: nodes may have a file system in different places.
         """
+        what = f"{self}, mode {self.mode!r}"
         if not self.files:
-            return str(self)
+            return what
         paths = self.name if isinstance(self.name, list | tuple) else [self.name]
         names = ", ".join(file_name(p) if isinstance(p, _PATHS) else repr(p) for p in paths)
         read = sorted(FILE_OPTIONS & self.options.keys())
         given = "".join(f", {key}={self.options[key]!r}" for key in read)
-        return without_addresses(f"{self}{given}: {names}")
+        return without_addresses(f"{what}{given}: {names}")
 
 
 def file_name(path: str | bytes | os.PathLike[str]) -> str:
@@ -67,6 +69,7 @@ def choose(
     name: object, mode: str, engine: str | None, options: Said | None, given: Options
 ) -> Choice:
     """Return what a call means, by itself and what is said elsewhere. Local."""
+    to_choice(mode, "mode", ("w", "r"))
     said: Options = {}
     where = "options"
     if options is None:
@@ -85,7 +88,7 @@ def choose(
     files = chosen != "stage" and (chosen is not None or means_files(name, mode, given))
     theirs = OPTIONS_OF[mode == "w", files]
     merged = {key: value for key, value in said.items() if key in theirs} | given
-    return Choice(files, chosen, engine_of, name, said, merged)
+    return Choice(mode, files, chosen, engine_of, name, said, merged)
 
 
 OPTIONS_OF: dict[tuple[bool, bool], set[str]] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ._core import InvalidArgument
-from .base.arguments import check_options, to_choice, to_float, to_path
+from .base.arguments import check_options, to_float, to_path
 from .base.messages import shown
 from .describe.engines import (
     FILE_OPTIONS,
@@ -46,13 +46,11 @@ def write_files(chosen: Choice, comm: Communicator | None) -> FileWriteSeries:
 
 def read_files(
     name: Path | Sequence[Path],
-    mode: str,
     comm: Communicator | None,
     engine: str | None,
     options: Options,
 ) -> File | FileSeries | FollowedSeries:
     """Open files for reading, or follow them."""
-    to_choice(mode, "mode", ("w", "r"))
     check_options(options, OPTIONS_OF[False, True], "for files")
     refuse_what_is_no_file(name)
     if engine == "raw" and "raw" not in options:

@@ -23,7 +23,9 @@ class test_ranks_that_ask_for_different_files_and_pipes:
         last = comm.rank == 1
         calls = {
             "open": lambda: fl.open(str(own), comm=comm),
+            "mode of no kind": lambda: fl.open(str(same("a.h5")), 5 if last else "r", comm=comm),
             "open decoded": lambda: fl.open(str(same("a.h5")), comm=comm, decode=last),
+            "mode": lambda: fl.open(str(same("a.h5")), "r" if last else "w", comm=comm),
             "write": lambda: fl.open(str(where / f"new{comm.rank}.h5"), "w", comm=comm),
             "source": lambda: fl.pipe(own, same("c.h5"), comm),
             "destination": lambda: fl.pipe(same("a.h5"), where / f"c{comm.rank}.h5", comm),
@@ -51,6 +53,8 @@ class test_ranks_that_ask_for_different_files_and_pipes:
     def check(jobs):
         for said, files in jobs.finish()["job"]:
             assert files == ["a.h5", "b.h5"]
+            wrong = said.pop("mode of no kind")
+            assert "unknown mode: got 5; allowed: 'w', 'r'" in wrong, wrong
             wrong = said.pop("speed")
             assert "speed is out of range: got 0" in wrong, wrong
             for name, text in said.items():
@@ -96,3 +100,28 @@ class test_ranks_that_say_different_things_of_a_step_of_files:
             for name, text in said.items():
                 assert "the ranks differ in the " in text, text
                 assert name in text, text
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_an_argument_of_a_channel_that_is_wrong_on_one_rank:
+    def job(comm, fl, where):
+        def opened(**wrong):
+            arguments = {"producer": comm.rank == 0, "consumer": comm.rank != 0, "timeout": 30}
+            if comm.rank == 1:
+                arguments |= wrong
+            with pytest.raises(fl.InvalidArgument) as raised:
+                fl.Channel(comm, **arguments)
+            return str(raised.value)
+
+        wrong = {"producer": "no", "timeout": "long", "stall_timeout": 1j, "trace_file": 3.5}
+        said = {name: opened(**{name: value}) for name, value in wrong.items()}
+        said["shared_memory"] = opened(shared_memory=None)
+        with fl.Channel(comm, producer=comm.rank == 0, consumer=comm.rank != 0) as channel:
+            channel.stream("after", op="sum")  # the communicator is as good as before
+        return said
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            for name, text in said.items():
+                assert text.startswith("rank 1 of 3: "), (name, text)
+                assert name in text, (name, text)

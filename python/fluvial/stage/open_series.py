@@ -58,7 +58,6 @@ def open_series(
 
     `views` gives the datasets of a step by name and coordinate.
     """
-    to_choice(mode, "mode", ("w", "r"))
     mine = {**(_WRITES if mode == "w" else _READS), **_TIMES}
     check_options(options, {"directory", *mine}, f"for mode '{mode}'")
     directory = options.get("directory")

@@ -56,7 +56,8 @@ class Channel:
     Raises
     ------
     InvalidArgument
-        On all ranks, without a producer or without a consumer, or when options differ.
+        On all ranks, without a producer or without a consumer, or when an argument is wrong on
+        any, or options differ.
 
     Examples
     --------
@@ -83,19 +84,22 @@ class Channel:
         stall_timeout: float = 10.0,
         trace_file: str = "",
     ) -> None:
-        self.producer = to_bool(producer, "producer")
+
+        def prepare() -> dict[str, object]:
+            return {
+                "producer": to_bool(producer, "producer"),
+                "consumer": to_bool(consumer, "consumer"),
+                "shared_memory": to_bool(shared_memory, "shared_memory"),
+                "timeout": to_float(timeout, "timeout"),
+                "stall_timeout": to_float(stall_timeout, "stall_timeout"),
+                "trace_file": to_path(trace_file, "trace_file"),
+            }
+
+        self._core = _core.Channel(handle_of(comm), prepare)
+        self.producer = bool(producer)
         """Whether this rank sends."""
-        self.consumer = to_bool(consumer, "consumer")
+        self.consumer = bool(consumer)
         """Whether this rank processes."""
-        self._core = _core.Channel(
-            comm=handle_of(comm),
-            producer=self.producer,
-            consumer=self.consumer,
-            shared_memory=to_bool(shared_memory, "shared_memory"),
-            timeout=to_float(timeout, "timeout"),
-            stall_timeout=to_float(stall_timeout, "stall_timeout"),
-            trace_file=to_path(trace_file, "trace_file"),
-        )
 
     @property
     def rank(self) -> int:

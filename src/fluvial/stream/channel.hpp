@@ -2,6 +2,8 @@
 /// A group of producers and consumers in one MPI job, which streams are attached to.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +33,12 @@ struct ChannelOptions {
     std::string trace_file = {};
 };
 
+/// What a rank wants of a channel.
+struct ChannelRequest {
+    Role role = Role::None;
+    ChannelOptions options = {};
+};
+
 /// Move-only; calls of one that has been moved from are an InvalidArgument. Its communicators are
 /// its own: the application's messages never meet the channel's.
 ///
@@ -51,6 +59,9 @@ class Channel {
     /// (one where every rank takes part) and some small collectives. Throws PeerLost when a rank of
     /// this host dies meanwhile, and TimedOut when one does not come within timeout_s.
     Channel(mpi::Comm comm, Role role, const ChannelOptions& options = {});
+    /// The same where a rank may fail to say what it wants, as in a language whose arguments have
+    /// no types: what `prepare` throws on one rank, every rank throws.
+    Channel(mpi::Comm comm, const std::function<ChannelRequest()>& prepare);
     Channel(Channel&&) noexcept;
     Channel& operator=(Channel&&) noexcept;
     /// Warns when close() was forgotten.
@@ -83,7 +94,7 @@ class Channel {
     const std::shared_ptr<ChannelState>& state() const;
 
   private:
-    void open(mpi::Comm& comm, Role role);
+    void open(mpi::Comm& comm, Role role, const std::exception_ptr& failure);
 
     Movable<ChannelState> state_;
 };

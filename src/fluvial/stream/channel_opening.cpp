@@ -2,6 +2,8 @@
 /// How a channel begins: its ranks agree on the options, and learn of each other.
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -38,9 +40,12 @@ void check_stall_timeout(double seconds) {
                                   "Infinity lets stopped ranks be"});
 }
 
-/// Throws on all ranks alike.
-void check_roles(const mpi::Comm& everybody, Role role) {
+/// Throws on all ranks alike what one rank could not say, or said wrongly.
+void check_said(const mpi::Comm& everybody, Role role, const std::exception_ptr& failure) {
     mpi::agree(everybody, [&] {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
         if (role > Role::Both) {
             throw InvalidArgument(Problem{"the role in a channel is none of its values",
                                           text("number ", static_cast<int>(role)),
@@ -48,6 +53,10 @@ void check_roles(const mpi::Comm& everybody, Role role) {
                                           "Name the enumerator"});
         }
     });
+}
+
+/// Throws on all ranks alike.
+void check_roles(const mpi::Comm& everybody, Role role) {
     const bool produced = everybody.any(produces(role));
     if (everybody.any(consumes(role)) && produced) {
         return;
@@ -165,7 +174,18 @@ void begin_trace(ChannelState& state, std::int64_t begin_ns) {
 }  // namespace
 
 Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
+    : Channel(std::move(comm), [&] { return ChannelRequest{role, options}; }) {}
+
+Channel::Channel(mpi::Comm comm, const std::function<ChannelRequest()>& prepare)
     : state_(std::make_shared<ChannelState>()) {
+    ChannelRequest request;
+    std::exception_ptr failure;
+    try {
+        request = prepare();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    const ChannelOptions& options = request.options;
     state_->options = options;
     if (comm.serial()) {
         state_->options.shared_memory = true;  // there are no messages
@@ -182,7 +202,7 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     });
     try {
         watch.emplace(comm, std::max(options.dead_after_s, 0.0) / 2);
-        open(comm, role);
+        open(comm, request.role, failure);
     } catch (...) {
         // Where all throw the same, everything is closed by now; otherwise no rank waits.
         comm.abandon();
@@ -191,9 +211,10 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     }
 }
 
-void Channel::open(mpi::Comm& comm, Role role) {
+void Channel::open(mpi::Comm& comm, Role role, const std::exception_ptr& failure) {
     const std::int64_t begin_ns = now_ns();
     try {
+        check_said(comm, role, failure);
         check_agreed(comm, role, state_->options);
     } catch (...) {
         comm.close();
