@@ -15,11 +15,14 @@ from bench import native, peers
 from bench.machine import two_sides
 from bench.options import BUILD, SITE, Json, Output, Quick, Runs, header
 from bench.record import Metric, Record, Sample, append_lines, best_of, compare
-from bench.stage.pair import Contestant, Pair, step_times_in_turns
+from bench.stage.pair import MEMCPY, Contestant, Pair, start_limit, step_times_in_turns
 from bench.table import spread, wide_console
 
 FLUVIAL, SST_ON, SST_OFF = "Fluvial's engine", "SST preload on", "SST preload off"
 _SIZES = {"8 B": 8, "64 KiB": 65536, "1 MiB": 1 << 20, "16 MiB": 16 << 20}
+_SHOWN = (FLUVIAL, SST_ON, SST_OFF, MEMCPY)
+_COPIED_MIN = 65536
+"""Below, a step takes what two processes need to tell each other, not what it copies."""
 _QUEUE_STEPS = 4
 _LIMIT_S = 90.0
 _TIME = Metric("time of a step", "us", higher_is_better=False)
@@ -44,7 +47,9 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
     ]
     folder = Path(tempfile.mkdtemp(prefix="fluvial-bench-"))
     library = native.build(BUILD / "bench")
-    pairs = [Pair(c, two_sides(), folder, library, _QUEUE_STEPS) for c in contestants]
+    cores = two_sides()
+    pairs = [Pair(c, cores, folder, library, _QUEUE_STEPS) for c in contestants]
+    limit = start_limit(folder, library, cores[1])
     try:
         figures = step_times_in_turns(
             pairs,
@@ -53,10 +58,11 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
             quick=quick,
             limit_s=_LIMIT_S,
             say=lambda what: console.print(what, style="yellow"),
+            limit=limit,
         )
     finally:
-        for pair in pairs:
-            pair.close()
+        for closed in (*pairs, limit):
+            closed.close()
         shutil.rmtree(folder, ignore_errors=True)
     table, records = _compared(figures)
     console.print(table)
@@ -78,24 +84,37 @@ def _built(python: Path) -> Path:
 
 
 def _compared(figures: dict[tuple[str, str], list[float]]) -> tuple[Table, list[Record]]:
-    """Return the table of all figures, and a record for each size."""
+    """Return the table of all figures, and records for each size: beside the limit, and a peer.
+
+    The limit is one copy of the step: the writer makes one, the reader another at the same time.
+    """
     table = Table(title="Time of a step of a program of ADIOS2, in Python (us); less is better")
-    for column in ("step", FLUVIAL, SST_ON, SST_OFF, "SST's better ÷ Fluvial"):
+    columns = ("step", "memcpy ÷ Fluvial", "SST's better ÷ Fluvial", *_SHOWN)
+    for column in columns:
         table.add_column(column, justify="right")
     records = []
     for size, bytes_ in _SIZES.items():
         samples = {
             name: Sample.of(figures[size, name])
-            for name in (FLUVIAL, SST_ON, SST_OFF)
-            if (size, name) in figures
+            for name in _SHOWN
+            if (size, name) in figures and (name != MEMCPY or bytes_ >= _COPIED_MIN)
         }
-        shown = [spread(samples[n], _TIME) if n in samples else "—" for n in samples]
-        mine = samples.pop(FLUVIAL, None)
+        mine = samples.get(FLUVIAL)
         if mine is None:
             continue
-        best = best_of(_TIME, samples)
-        peer, theirs = best if best is not None else ("SST", None)
-        record = compare("engine", "step", {"bytes": bytes_}, _TIME, mine, peer, theirs)
-        records.append(record)
-        table.add_row(size, *shown, "—" if record.ratio is None else f"{record.ratio:.2f}")
+        best = best_of(_TIME, {n: samples[n] for n in (SST_ON, SST_OFF) if n in samples})
+        beside = [(MEMCPY, samples.get(MEMCPY)), best if best is not None else ("SST", None)]
+        compared = [
+            compare("engine", "step", {"bytes": bytes_}, _TIME, mine, peer, theirs)
+            for peer, theirs in beside
+            if theirs is not None
+        ]
+        records += compared
+        ratios = {record.peer: record.ratio for record in compared}
+        of_limit, of_peer = (ratios.get(peer) for peer, _ in beside)
+        table.add_row(
+            size,
+            *("—" if ratio is None else f"{ratio:.2f}" for ratio in (of_limit, of_peer)),
+            *(spread(samples[n], _TIME) if n in samples else "—" for n in _SHOWN),
+        )
     return table, records

@@ -18,6 +18,7 @@ from bench.child import Child, ChildError, gather
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_TIMEOUT_S = 30.0
+MEMCPY = "memcpy"
 _streams = itertools.count()
 Case = TypeVar("Case")
 
@@ -201,6 +202,13 @@ def proportional_set_size(pid: int) -> int:
     return 0
 
 
+def start_limit(folder: Path, library: Path, cores: frozenset[int]) -> Child:
+    """Start the process that measures what no transport can beat here."""
+    environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    command = [sys.executable, "-m", "bench.stage.limit", str(library)]
+    return Child(command, cores=cores, log=folder / "limit.log", environment=environment)
+
+
 def step_times_in_turns(
     pairs: Sequence[Pair],
     sizes: Mapping[Case, int],
@@ -209,15 +217,21 @@ def step_times_in_turns(
     quick: bool,
     limit_s: float,
     say: Callable[[str], None],
+    limit: Child | None = None,
 ) -> dict[tuple[Case, str], list[float]]:
     """Return the time of a step in us, by case and contestant, one of each round that went well.
 
-    `sizes` are the bytes of a step in each case; `say` is told what failed.
+    `sizes` are the bytes of a step in each case; `say` is told what failed. With `limit`, from
+    `start_limit`, as a further contestant MEMCPY: one copy of a step's bytes.
     """
     least, seconds = (8, 0.1) if quick else (16, 0.5)
     figures: dict[tuple[Case, str], list[float]] = {}
     for _ in range(rounds):
         for case, bytes_ in sizes.items():
+            if limit is not None:
+                limit.send({"bytes": bytes_, "budget_s": seconds / 4})
+                rate = gather([limit], limit_s)[0]["memcpy"]
+                figures.setdefault((case, MEMCPY), []).append(1e6 * bytes_ / rate)
             for pair in pairs:
                 name = pair.contestant.name
                 attempt = partial(pair.run, bytes_, 0.0, seconds, least, limit_s)

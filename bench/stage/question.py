@@ -12,10 +12,8 @@ Memory is the peak proportional set size with the queue full, Python and NumPy i
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,7 +24,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench import native, peers
-from bench.child import Child, ChildError, gather
+from bench.child import ChildError, gather
 from bench.contest import alternate
 from bench.machine import two_sides
 from bench.options import BUILD, Json, Output, Png, Quick, Runs, fluvial_path, header
@@ -35,7 +33,7 @@ from bench.record import Record, append_lines
 from bench.sizes import parse_size
 from bench.stage import compiled, picture, report
 from bench.stage.hosts import question as between_hosts
-from bench.stage.pair import Contestant, Pair, Run, run_again_once
+from bench.stage.pair import Contestant, Pair, Run, run_again_once, start_limit
 from bench.stage.payload import BYTES_MIN
 from bench.stage.report import LIMITS, PUT, SPAN, SST_OFF, SST_ON, Figures
 from bench.table import size_label, wide_console
@@ -181,7 +179,7 @@ def _compete(
     cores = two_sides()
     library = native.build(BUILD / "bench")
     pairs = {c.name: Pair(c, cores, folder, library, _QUEUE_STEPS) for c in contestants}
-    limit = _limit(folder, library, cores[1])
+    limit = start_limit(folder, library, cores[1])
     begin = time.monotonic()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     try:
@@ -263,9 +261,3 @@ def _attempt(pair: Pair, bytes_: int, attempt: Any, figures: Figures) -> Run | N
     except ChildError as error:
         figures.notes.append(f"{pair.contestant.name} failed at {bytes_} bytes: {error}")
         return None
-
-
-def _limit(folder: Path, library: Path, cores: frozenset[int]) -> Child:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    command = [sys.executable, "-m", "bench.stage.limit", str(library)]
-    return Child(command, cores=cores, log=folder / "limit.log", environment=environment)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.record import Metric, Record, Sample, best_of, compare
-from bench.stage.pair import Run
+from bench.stage.pair import MEMCPY, Run
 from bench.table import machine_line, quantity, size_label, spread
 
 PUT = "Fluvial put, view"
@@ -21,7 +21,6 @@ SST = "SST"
 SST_ON = "SST preload on"
 SST_OFF = "SST preload off"
 LIMITS = "limits"
-MEMCPY = "memcpy"
 SUM = "sum only"
 _SHORT = {PUT: "put", SPAN: "span", SST_ON: "SST on", SST_OFF: "SST off", SUM: "sum"}
 
