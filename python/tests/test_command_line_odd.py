@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import fluvial as fl
+
 NAN = float("nan")
 
 
@@ -189,3 +191,28 @@ def test_an_encoding_without_some_characters(written, tmp_path):
         if "json" in words:
             (dataset,) = json.loads(text)["datasets"]
             assert dataset["attributes"]["long_name"] == "Grüße ±"
+
+
+def test_a_dataset_of_a_step_is_reduced(call, tmp_path):
+    """By the name that the other words have for it, and of numbered files too."""
+    for name in ("run.h5", "run%T.h5"):
+        with fl.open(str(tmp_path / name), "w") as series:
+            for number in (0, 10, 20):
+                with series.step(iteration=number) as step:
+                    step.put("meshes/E/x", np.arange(12.0).reshape(3, 4) + number)
+    for name in ("run.h5", "run%T.h5"):
+        path = tmp_path / name
+        words = ("reduce", path, "meshes/E/x", "--op", "mean,max")
+        code, out, err = call(*words, "--step", 10, "--format", "json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["rows"] == [{"mean": 15.5, "max": 21.0}]
+        code, out, err = call(*words, "--step", 7)
+        assert (code, out) == (2, "")
+        assert err.endswith(": got 7; allowed: 0, 10, 20\n")
+        code, out, err = call(*words)
+        assert (code, out) == (2, "")
+        assert "--step" in err
+        target = tmp_path / ("run.h5" if name == "run.h5" else "run20.h5")
+        code, out, err = call(*words, "--step", 10, "--out", target)
+        assert (code, out) == (2, "")
+        assert "the destination is a source" in err

@@ -3,32 +3,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import glob
 import math
 import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 import xarray as xr
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .._core import Error, InvalidArgument, __version__
+from .._core import Error, InvalidArgument, UnknownName, __version__
 from ..base.messages import shown
 from ..base.whole_file import check_replaceable, whole_file
 from ..compute.registry import Reduced, Resolved
 from ..mpi.communicator import Communicator
 from ..opening import names_files
+from ..opening import open as open_any
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
+from ..scan.file_series import FileSeries
+from ..scan.file_step import FileStep
 from ..scan.grouped_dataset import GroupedDataset
 from ..scan.pending_scan import PendingScan
 from ..store.numbered_files import has_number, shell_pattern
 from ..store.output_file import take_room
 from . import selections, tables
 from .application import is_first
+from .looks import Look, numbers
 from .printing import Format, check_rows, print_csv
 from .rows import rows_of
 
@@ -59,6 +67,55 @@ def check_printable(dataset: FileDataset, over: list[str | int] | None) -> None:
     reduced = kept if over is None else dataset.view.over(over)
     sizes = dict(zip(kept, dataset.shape, strict=True))
     check_rows(math.prod(n for d, n in sizes.items() if d not in reduced), "the result", _REMEDY)
+
+
+class Source(NamedTuple):
+    """What has the datasets of a command: files as one, or a step of them."""
+
+    datasets: File | FileStep
+    paths: list[str]
+    title: str
+    """For what is printed."""
+
+    def dataset(self, name: str) -> FileDataset:
+        """Return a dataset; where files have it in each step alone, the error says so."""
+        files = self.datasets
+        if isinstance(files, File) and name not in files:
+            indices = _steps_with(name, files)
+            if indices:
+                raise UnknownName(
+                    f"a dataset of steps: got {shown(name)} of {shown(self.title)} without "
+                    f"--step; allowed: --step with {numbers(indices)}"
+                )
+        return files[name]
+
+
+def _steps_with(name: str, file: File) -> Sequence[int]:
+    """Return the numbers of a file's steps if the first has a dataset of this name."""
+    try:
+        steps = file.steps
+        return steps.indices if len(steps) > 0 and name in steps[0] else ()
+    except Error:
+        return ()
+
+
+@contextlib.contextmanager
+def source_of(
+    paths: list[str], step: int | None, comm: Communicator | None, isolated: bool
+) -> Iterator[Source]:
+    """Open files, on every rank or on none, as one or for a step of them."""
+    if step is None:
+        with open_together(paths, comm, isolated) as file:
+            yield Source(file, file.paths, file.path)
+        return
+    for path in paths:
+        _check_file(path)
+    name = paths[0] if len(paths) == 1 else paths
+    with open_any(name, "r", comm, isolated=isolated) as series:
+        title = " ".join(paths)
+        chosen = Look(title, cast("File | FileSeries", series)).step(step)
+        files = [file for path in paths for file in glob.glob(shell_pattern(path))]
+        yield Source(cast(FileStep, chosen), files, f"{title}, step {step}")
 
 
 def open_together(paths: list[str], comm: Communicator | None, isolated: bool) -> File:
@@ -104,19 +161,23 @@ def _check_target(out: str, sources: list[str]) -> None:
 def _check_one_name_each(paths: list[str]) -> None:
     """Refuse names of streams, and those that stand for a file of each iteration."""
     for path in paths:
-        if os.path.exists(path):
-            continue
-        if not names_files(path):
-            raise InvalidArgument(
-                f"this is no file, and streams are not taken together or reduced by the command: "
-                f"got {shown(path)}; allowed: files. Capture it by `fluvial pipe`, or reduce its "
-                "steps in Python"
-            )
-        if has_number(path):
+        _check_file(path)
+        if has_number(path) and not os.path.exists(path):
             raise InvalidArgument(
                 f"numbered series are not reduced as one file: got {shown(path)}; allowed: files, "
-                f"or a pattern in quotes. Name the files, as in {shown(shell_pattern(path))}"
+                "a pattern in quotes, or one step by --step. Name the files, as in "
+                f"{shown(shell_pattern(path))}"
             )
+
+
+def _check_file(path: str) -> None:
+    """Refuse the name of a stream."""
+    if not os.path.exists(path) and not names_files(path):
+        raise InvalidArgument(
+            "this is no file, and streams are not taken together or reduced by the command: "
+            f"got {shown(path)}; allowed: files. Capture it by `fluvial pipe`, or reduce its "
+            "steps in Python"
+        )
 
 
 def _fail_together(failure: Error | None, comm: Communicator | None) -> None:
@@ -130,7 +191,7 @@ def _fail_together(failure: Error | None, comm: Communicator | None) -> None:
 
 
 def select(
-    file: File,
+    source: Source,
     name: str,
     isel: list[str],
     where: list[str],
@@ -139,7 +200,7 @@ def select(
     weights: str | None,
 ) -> FileDataset:
     """Return a dataset with what is chosen of it, and how it counts, by words."""
-    dataset = file[name].isel(selections.to_positions(isel))
+    dataset = source.dataset(name).isel(selections.to_positions(isel))
     for dim, label in selections.to_labels(where).items():
         near = nearest and not isinstance(label, slice)
         label = _of_coordinate(label, dataset.coords.get(dim))

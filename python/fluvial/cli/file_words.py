@@ -87,6 +87,9 @@ def _reduce(
     arguments: Annotated[
         list[str], typer.Argument(metavar="FILE… DATASET", help="Files as one, and a dataset.")
     ],
+    step: Annotated[
+        int | None, typer.Option(help="Number of a step, of which the dataset is one.")
+    ] = None,
     op: Annotated[
         list[str],
         typer.Option(help="Operators with commas: mean,max,quantile(0.9). Repeatable."),
@@ -141,10 +144,10 @@ def _reduce(
     from .operators import to_operators
 
     comm = world()
-    with file_scan.open_together(arguments[:-1], comm, isolated) as file:
+    with file_scan.source_of(arguments[:-1], step, comm, isolated) as source:
         if out is not None:
-            file_scan.check_out(out, file.paths, comm)
-        dataset = file_scan.select(file, arguments[-1], isel, where, nearest, mask, weights)
+            file_scan.check_out(out, source.paths, comm)
+        dataset = file_scan.select(source, arguments[-1], isel, where, nearest, mask, weights)
         grouped = file_scan.group(dataset, groupby, resample)
         operators = to_operators(",".join(op), None if skipna else False)
         operators = file_scan.names_of_results(operators, dataset)
@@ -167,4 +170,4 @@ def _reduce(
         )
         result = file_scan.watched(pending, progress)
         if is_first():
-            file_scan.present(result, dataset.name, file.path, out, format)
+            file_scan.present(result, dataset.name, source.title, out, format)
