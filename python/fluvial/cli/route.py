@@ -16,7 +16,9 @@ _SIZES = tuple(2**k for k in range(10, 31, 2))
 
 def add_route(app: typer.Typer) -> None:
     """Give the command its word `route`."""
-    route = typer.Typer(no_args_is_help=True, help="Paths of flows through a network.")
+    route = typer.Typer(
+        no_args_is_help=True, help="Find paths of flows through a network, or measure one."
+    )
     route.command("explain")(_explain)
     route.command("measure")(_measure)
     app.add_typer(route, name="route")

@@ -27,7 +27,7 @@ _RANKS_MAX = 1_000_000  # which take seconds
 _RANKS_MAX_ARRIVING = 10_000  # each arrival is planned for
 _ROUNDS_MAX = 10_000
 _SEED_MAX = 2**32 - 1
-_words = typer.Typer(no_args_is_help=True, help="Simulates schedulers.")
+_words = typer.Typer(no_args_is_help=True, help="Simulate tasks on any number of ranks.")
 
 
 def add_simulate(app: typer.Typer) -> None:
