@@ -60,3 +60,8 @@ def test_it_learns_from_exchanges():
     assert tuner.exchange(None, {0: b"abc"})[0].tobytes() == b"abc"
     with pytest.raises(fl.InvalidArgument, match="are what a tuner chooses"):
         tuner.exchange(None, {0: b"abc"}, paths=2)
+
+
+def test_costs_that_nobody_knows_are_refused_before_ranks_wait():
+    with pytest.raises(fl.UnknownName, match="no costs of this name: got 'tpc'"):
+        fl.route.Tuner(fl.route.plan("torus:4x4", [(0, 5)]), costs="tpc")

@@ -146,6 +146,8 @@ class Tuner:
     ) -> None:
         if not isinstance(plan, Plan):
             raise wrong_type("plan", plan, "what fluvial.route.plan returns")
+        if plan.flows:
+            plan.predict(0, costs=costs)  # wrong ones are refused here, before ranks wait for it
         given = to_mapping(known, "known", "what `known` of another tuner was")
         self._plan = plan
         self._costs = costs
