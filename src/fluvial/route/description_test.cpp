@@ -153,6 +153,20 @@ TEST_CASE("what a line of Slurm's topology.conf cannot mean is refused") {
         "a switch is below itself in line 3 of a topology.conf: got 's1'; allowed: other switches, "
         "and hosts",
         InvalidArgument);
+    CHECK_THROWS_WITH_AS(
+        description_from_slurm("SwitchName=s0 Nodes=a Switches=s2\nSwitchName=s1 Switches=s0\n"
+                               "SwitchName=s2 Switches=s1\nSwitchName=s3 Nodes=b\n"),
+        "switches of a topology.conf are above each other: got 's0' and those below it; allowed: a "
+        "tree of switches. Correct Switches=…",
+        InvalidArgument);
+}
+
+TEST_CASE("a host that a line of Slurm's topology.conf names twice has one link") {
+    const TopologyPtr net = make_topology(
+        description_from_slurm("SwitchName=s0 Nodes=n[0-2,1],n2\nSwitchName=t Switches=s0,s0\n"),
+        "topology.conf");
+    CHECK(net->hosts() == 3);
+    CHECK(net->graph().links().size() == 8);
 }
 
 TEST_CASE("lists of hosts keep their leading zeros") {

@@ -2,7 +2,12 @@
 /// Slurm's topology.conf: a tree of switches with hosts at its leaves.
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/route/description.hpp"
@@ -88,10 +93,60 @@ std::vector<std::string> expand(std::string_view name, std::string_view list) {
     return names;
 }
 
+/// In the same order. To Slurm a host that ranges name twice is one host; two links to its switch
+/// would give it twice the bandwidth.
+std::vector<std::string> each_once(const std::vector<std::string>& names) {
+    std::unordered_set<std::string_view> seen;
+    std::vector<std::string> out;
+    for (const std::string& name : names) {
+        if (seen.insert(name).second) {
+            out.push_back(name);
+        }
+    }
+    return out;
+}
+
 struct Line {
     std::string name;
     std::vector<std::string> nodes, switches;
 };
+
+/// Refuses switches that are above each other. Takes those away that have none below them, as often
+/// as there are any: what is left is a circle, or above one.
+void check_no_circle(const std::vector<Line>& lines) {
+    std::unordered_map<std::string_view, std::vector<std::size_t>> above;
+    std::vector<std::size_t> below(lines.size(), 0), free;
+    std::unordered_set<std::string_view> known;
+    for (const Line& line : lines) {
+        known.insert(line.name);
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        for (const std::string& name : lines[i].switches) {
+            if (known.contains(name)) {
+                above[name].push_back(i);
+                ++below[i];
+            }
+        }
+        if (below[i] == 0) {
+            free.push_back(i);
+        }
+    }
+    for (std::size_t i = 0; i < free.size(); ++i) {
+        // Once, where a name comes twice, which is refused elsewhere.
+        for (const std::size_t one : std::exchange(above[lines[free[i]].name], {})) {
+            if (--below[one] == 0) {
+                free.push_back(one);
+            }
+        }
+    }
+    const auto left = std::ranges::find_if(below, [](std::size_t count) { return count > 0; });
+    if (left != below.end()) {
+        const std::string& name = lines[static_cast<std::size_t>(left - below.begin())].name;
+        throw InvalidArgument(Problem{"switches of a topology.conf are above each other",
+                                      "'" + shortened(name) + "' and those below it",
+                                      "a tree of switches", "Correct Switches=…"});
+    }
+}
 
 bool same_word(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
@@ -120,9 +175,9 @@ Line parse_line(std::string_view line, std::size_t number) {
         if (same_word(key, "SwitchName") && !value.empty()) {
             out.name = value;
         } else if (same_word(key, "Nodes") && !value.empty()) {
-            out.nodes = names_in(value);
+            out.nodes = each_once(names_in(value));
         } else if (same_word(key, "Switches") && !value.empty()) {
-            out.switches = names_in(value);
+            out.switches = each_once(names_in(value));
         } else if (!same_word(key, "LinkSpeed")) {
             throw InvalidArgument(
                 Problem{text("line ", number, " of a topology.conf cannot be read"),
@@ -181,6 +236,7 @@ std::vector<std::string> names_in(std::string_view host_list) {
 GraphDescription description_from_slurm(std::string_view text, const LinkDefaults& defaults) {
     GraphDescription out;
     std::unordered_set<std::string> seen;
+    std::vector<Line> lines;
     std::size_t number = 0;
     while (!text.empty()) {
         const std::size_t first = number + 1;
@@ -188,7 +244,7 @@ GraphDescription description_from_slurm(std::string_view text, const LinkDefault
         if (line.find_first_not_of(" \t\r") == line.npos) {
             continue;
         }
-        const Line parsed = parse_line(line, first);
+        const Line& parsed = lines.emplace_back(parse_line(line, first));
         out.switches.push_back(parsed.name);
         for (const std::string& host : parsed.nodes) {
             if (seen.insert(host).second) {
@@ -207,6 +263,7 @@ GraphDescription description_from_slurm(std::string_view text, const LinkDefault
             }
         }
     }
+    check_no_circle(lines);
     return out;
 }
 
