@@ -59,10 +59,13 @@ inline nb::tuple to_tuple(const Topology& topology, const Path& path) {
 /// A plan, its flows, and what they move through.
 class Planned {
   public:
-    Planned(TopologyPtr topology, std::vector<Flow> flows, const Limits& limits, Plan plan)
+    /// `asked`: the planner that was asked for, "best" perhaps.
+    Planned(TopologyPtr topology, std::vector<Flow> flows, const Limits& limits, std::string asked,
+            Plan plan)
         : topology_(std::move(topology)),
           flows_(std::move(flows)),
           limits_(limits),
+          asked_(std::move(asked)),
           plan_(std::move(plan)) {}
 
     const std::string& planner() const { return plan_.planner; }
@@ -103,14 +106,15 @@ class Planned {
     }
     Planned changed(std::vector<Flow> flows) const {
         const nb::gil_scoped_release release;
-        Plan plan = route::change_plan(*topology_, flows, limits_, flows_, plan_);
-        return {topology_, std::move(flows), limits_, std::move(plan)};
+        Plan plan = route::change_plan(*topology_, flows, limits_, flows_, plan_, asked_);
+        return {topology_, std::move(flows), limits_, asked_, std::move(plan)};
     }
 
   private:
     TopologyPtr topology_;
     std::vector<Flow> flows_;
     Limits limits_;
+    std::string asked_;
     Plan plan_;
     mutable std::optional<move::PlanWords> words_;  ///< under the GIL
 };

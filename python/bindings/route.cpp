@@ -170,7 +170,7 @@ void bind_route(nanobind::module_& m) {
             const Limits limits{proxies_per_path, paths_per_flow, paths_per_proxy};
             const nb::gil_scoped_release release;
             Plan plan = fluvial::route::make_plan(*topology, flows, limits, planner);
-            return Planned(topology.held, std::move(flows), limits, std::move(plan));
+            return Planned(topology.held, std::move(flows), limits, planner, std::move(plan));
         },
         "topology"_a, "flows"_a, "planner"_a, "proxies_per_path"_a, "paths_per_flow"_a,
         "paths_per_proxy"_a);

@@ -59,6 +59,17 @@ def test_plans_of_several_flows():
     assert fl.route.plan("torus:4x4", []).speed_up == 1
 
 
+def test_a_changed_plan_is_by_the_planner_that_was_asked_for():
+    flows, others = [(0, 14), (3, 9)], [(3, 9), (5, 20)]
+    for planner in ("direct", "disjoint", "min-max"):
+        made = fl.route.plan("torus:6x6", flows, planner).changed(others)
+        assert made.planner == planner
+        assert made.changed(flows).planner == planner
+    ring = "torus:5,routing=shortest"
+    made = fl.route.plan(ring, [(4, 3, 1)]).changed([(4, 3, 1), (1, 4, 1e6), (4, 0, 1e6)])
+    assert made.speed_up >= 1
+
+
 def test_predictions_grow_with_the_message_and_never_fall_below_direct():
     plan = fl.route.plan("bgq:4x4x4x4x2", [(0, 426)])
     gains = [plan.predict(2**k, costs="pami").speed_up for k in range(35)]

@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def speed_up(self) -> float:
-        """How many times as fast as direct routes large messages are: at least 1."""
+        """How many times as fast as direct routes large messages are: by "best", at least 1."""
         return self.direct_seconds / self.seconds if self.seconds > 0 else 1.0
 
     def predict(
@@ -130,6 +130,9 @@ class Plan:
 
     def changed(self, flows: Iterable[Sequence]) -> Plan:
         """Return the plan for other flows; those that stay keep their paths if none share links.
+
+        By the planner and with the limits that this one was asked for. With "best", all are planned
+        anew where direct routes would be as good as the paths that are kept.
 
         Examples
         --------

@@ -93,7 +93,7 @@ Plan make_plan(const Topology& topology, std::span<const Flow> flows, const Limi
 }
 
 Plan change_plan(const Topology& topology, std::span<const Flow> flows, const Limits& limits,
-                 std::span<const Flow> flows_before, const Plan& plan) {
+                 std::span<const Flow> flows_before, const Plan& plan, std::string_view planner) {
     check(topology, flows, limits);
     check(topology, flows_before, limits);
     if (plan.paths.size() != flows_before.size()) {
@@ -101,10 +101,12 @@ Plan change_plan(const Topology& topology, std::span<const Flow> flows, const Li
                                       text(plan.paths.size(), " flows"), text(flows_before.size()),
                                       ""});
     }
-    if (plan.planner != "disjoint") {
-        return make_plan(topology, flows, limits);
+    if (plan.planner != "disjoint" || (planner != "best" && planner != "disjoint")) {
+        return make_plan(topology, flows, limits, planner);
     }
-    return plan_disjoint(topology, flows, limits, flows_before, &plan);
+    Plan changed = plan_disjoint(topology, flows, limits, flows_before, &plan);
+    const bool pays = changed.load_s * simpler_within < changed.direct_load_s;
+    return pays || planner != "best" ? changed : make_plan(topology, flows, limits, planner);
 }
 
 }  // namespace fluvial::route

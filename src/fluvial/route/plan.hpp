@@ -65,9 +65,11 @@ Plan make_plan(const Topology& topology, std::span<const Flow> flows, const Limi
                std::string_view planner = "best");
 
 /// The plan for other flows: flows that stay keep their paths, where `plan` is a disjoint one, and
-/// new ones find paths beside them.
+/// new ones find paths beside them. `planner` is what `plan` was asked for: by "best" all flows are
+/// planned anew where direct routes would be as good as the paths that are kept.
 Plan change_plan(const Topology& topology, std::span<const Flow> flows, const Limits& limits,
-                 std::span<const Flow> flows_before, const Plan& plan);
+                 std::span<const Flow> flows_before, const Plan& plan,
+                 std::string_view planner = "best");
 
 /// Seconds in which the busiest link carries what these paths give it.
 double load_of(const Topology& topology, std::span<const Flow> flows,

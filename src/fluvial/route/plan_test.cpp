@@ -198,8 +198,23 @@ TEST_CASE("flows that stay keep their paths") {
         CHECK(after.paths[i] == before.paths[i + 1]);
     }
     CHECK(change_plan(*torus, flows, {}, flows, before).paths == before.paths);
+    CHECK(change_plan(*torus, changed, {}, flows, before, "direct").planner == "direct");
+    CHECK(change_plan(*torus, changed, {}, flows, plan_direct(*torus, flows), "direct").planner ==
+          "direct");
+    CHECK(change_plan(*torus, changed, {}, flows, before, "disjoint").paths == after.paths);
+    CHECK(change_plan(*torus, changed, {}, flows, plan_min_max(*torus, flows), "min-max").planner ==
+          "min-max");
     CHECK_THROWS_AS(change_plan(*torus, flows, {}, changed, plan_direct(*torus, {})),
                     InvalidArgument);
+}
+
+TEST_CASE("flows that stay plan anew where direct routes beat the paths that they had") {
+    const TopologyPtr ring = make_topology("torus:5,routing=shortest");
+    const std::vector<Flow> alone{{4, 3, 1}}, more{{4, 3, 1}, {1, 4, 1e6}, {4, 0, 1e6}};
+    const Plan before = make_plan(*ring, alone);
+    REQUIRE(before.planner == "disjoint");
+    REQUIRE(change_plan(*ring, more, {}, alone, before, "disjoint").speed_up() < 1);
+    CHECK(change_plan(*ring, more, {}, alone, before).speed_up() >= 1);
 }
 
 TEST_CASE("what cannot be planned says why") {
