@@ -141,12 +141,17 @@ Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>
             !agreed.call.how.checksum &&
             std::all_of(agreed.flows.begin(), agreed.flows.end(),
                         [](const route::RankFlow& flow) { return flow.direct(); });
-        if (!messages_alone && !kept.serial()) {
-            own.emplace(mpi::Comm::duplicate(kept.handle()));
-        }
-        PreparedExchange prepared(own ? *own : kept, agreed.flows, std::move(agreed.call.outgoing),
-                                  std::move(agreed.call.how), PreparedExchange::Agreed::Already);
-        Exchanged exchanged{prepared.run(), std::move(agreed.warning)};
+        // Watched as well: others may have given up while this rank was stopped, though their
+        // agreement had reached it, and then come to none of this.
+        std::optional<PreparedExchange> prepared;
+        task.watching([&] {
+            if (!messages_alone && !kept.serial()) {
+                own.emplace(mpi::Comm::duplicate(kept.handle()));
+            }
+            prepared.emplace(own ? *own : kept, agreed.flows, std::move(agreed.call.outgoing),
+                             std::move(agreed.call.how), PreparedExchange::Agreed::Already);
+        });
+        Exchanged exchanged{prepared->run(), std::move(agreed.warning)};
         if (own && exchanged.moved.leaves_messages) {
             own->abandon();
         } else if (own) {
