@@ -58,6 +58,8 @@ nb::tuple sparse_write(std::optional<long> handle, double limit_s, const nb::cal
                     options.displaced = displaced_if(nb::cast<bool>(said[8]));
                 });
             });
+            // That of `ranks`, which outlives the call.
+            options.task = {std::shared_ptr<void>(), &ranks.task()};
             return move::sparse_write(comm, path, parts, options);
         };
         written = mpi::given_up_on_error(comm, [&] { return ranks.together(write); });

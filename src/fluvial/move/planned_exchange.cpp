@@ -124,13 +124,6 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
     return agreed;
 }
 
-Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& prepare) {
-    AgreedFlows agreed = agree_on_flows({comm, comm.rank(), comm.size()}, prepare);
-    PreparedExchange prepared(comm, agreed.flows, std::move(agreed.call.outgoing),
-                              std::move(agreed.call.how), PreparedExchange::Agreed::Already);
-    return {prepared.run(), std::move(agreed.warning)};
-}
-
 Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare,
                              const WatchedTask& task) {
     std::optional<mpi::Comm> own;
@@ -177,9 +170,21 @@ Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,
                    std::span<const Outgoing> outgoing, const route::RankFlowOptions& options,
                    const ExchangeOptions& how, Displaced displaced) {
-    return exchange(comm, [&] {
+    const auto prepare = [&] {
         return PlannedCall{&topology, flows, &plan,    {outgoing.begin(), outgoing.end()},
                            options,   how,   displaced};
+    };
+    const WatchedTask task(RankWatch::of(comm), RankWatch::kept_limit(how.stall_timeout_s),
+                           "the exchange");
+    return task.telling([&] {
+        AgreedFlows agreed;
+        std::optional<PreparedExchange> prepared;
+        task.watching([&] {
+            agreed = agree_on_flows({comm, comm.rank(), comm.size()}, prepare);
+            prepared.emplace(comm, agreed.flows, std::move(agreed.call.outgoing),
+                             std::move(agreed.call.how), PreparedExchange::Agreed::Already);
+        });
+        return Exchanged{prepared->run(), std::move(agreed.warning)};
     });
 }
 

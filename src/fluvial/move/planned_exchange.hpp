@@ -71,18 +71,18 @@ struct Exchanged {
 /// has the sizes of up to 8 flows; those of more are another allreduce of 8 bytes a flow. Where a
 /// topology names its hosts, ranks compare these with the names of their machines; what happens
 /// where one is displaced is what the strictest rank says. Throws as move::exchange and
-/// route::rank_flows do, and InvalidArgument on all ranks where their networks, plans or options
-/// differ.
+/// route::rank_flows do; InvalidArgument on all ranks where their networks, plans or options
+/// differ; before anything moves PeerLost and PeerStalled where a rank has died on its host, or is
+/// stopped for longer than the time-out of `how`, 2 s at least. The first call on `comm` makes what
+/// watches the ranks (rank_watch.hpp), which goes with it.
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,
                    std::span<const Outgoing> outgoing, const route::RankFlowOptions& options = {},
                    const ExchangeOptions& how = {}, Displaced displaced = Displaced::GoDirect);
 
-/// The same, of what `prepare` returns; what it throws on one rank is thrown on all.
-Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& prepare);
-
-/// The same over a communicator that is used again: windows travel over a duplicate, so no message
-/// is left in it when this returns. It is lost (mpi/kept_duplicate.hpp) where this throws anything
+/// The same, of what `prepare` returns, whose errors on one rank are thrown on all, over a
+/// communicator that is used again: windows travel over a duplicate, so no message is left in it
+/// when this returns. It is lost (mpi/kept_duplicate.hpp) where this throws anything
 /// but InvalidArgument before windows are on their way. In `task` ranks are watched while they
 /// agree; then paths have limits of their own, and do without a proxy that stands still.
 Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare,

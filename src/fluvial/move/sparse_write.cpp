@@ -10,6 +10,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/aggregators.hpp"
 #include "fluvial/move/planned_rounds.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/move/write_plan.hpp"
 #include "fluvial/move/write_rounds.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -128,10 +129,8 @@ class ListedParts final : public RankParts {
     std::vector<FilePart> own_;
 };
 
-}  // namespace
-
-SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
-                           std::span<const FilePart> parts, const SparseWriteOptions& options) {
+SparseWritten write_among(const mpi::Comm& comm, const std::string& path,
+                          std::span<const FilePart> parts, const SparseWriteOptions& options) {
     mpi::agree_on(
         comm, [&] { check(parts, options); },
         [&](Terms& terms) {
@@ -167,6 +166,19 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
     out.paths_max = moved.paths_max();
     out.at_most = static_cast<std::uint64_t>(comm.max(static_cast<Index>(out.here)));
     return out;
+}
+
+}  // namespace
+
+SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
+                           std::span<const FilePart> parts, const SparseWriteOptions& options) {
+    const auto write = [&] { return write_among(comm, path, parts, options); };
+    if (options.task) {
+        return write();
+    }
+    return WatchedTask(RankWatch::of(comm), RankWatch::kept_limit(options.stall_timeout_s),
+                       "the write")
+        .during(write);
 }
 
 }  // namespace fluvial::move

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "fluvial/route/topology.hpp"
 
 namespace fluvial::move {
+
+class WatchedTask;
 
 /// What a rank has, and its place in the file.
 struct FilePart {
@@ -30,6 +33,8 @@ struct SparseWriteOptions {
     route::TopologyPtr topology = nullptr;
     route::RankPlanOptions plan = {};
     Displaced displaced = Displaced::GoDirect;
+    /// Of which the write is a part (rank_watch.hpp). Null: it is a task of its own.
+    std::shared_ptr<const WatchedTask> task = nullptr;
 };
 
 struct SparseWritten {
@@ -47,7 +52,9 @@ struct SparseWritten {
 /// parts. Collective, blocking. Beside the data an allgather of 16 bytes a part, and two agreements
 /// a window. A writer holds two windows at a time, and a rank copies of what it sends to the
 /// windows of one round. Throws on all ranks: InvalidArgument where parts overlap or options are
-/// out of range, SystemError where the file cannot be written; and as move::exchange.
+/// out of range, SystemError where the file cannot be written; PeerLost and PeerStalled where a
+/// rank has died on its host, or is stopped for longer than the time-out, 2 s at least; and as
+/// move::exchange. The first call on `comm` makes what watches the ranks, which goes with it.
 SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
                            std::span<const FilePart> parts, const SparseWriteOptions& options = {});
 
