@@ -11,6 +11,7 @@ from .._core import InvalidArgument
 from ..base.messages import shown, shown_text
 from .printing import Format, print_as
 
+_SIZE_MAX = 2**60  # what is above 2**63 no picture can show
 _SIZES = tuple(2**k for k in range(10, 31, 2))
 
 
@@ -105,8 +106,9 @@ def _to_sizes(text: str) -> list[int]:
 
     sizes = [to_bytes(part.strip(), "the size of a message") for part in text.split(",")]
     for size in sizes:
-        if size < 1:
+        if not 1 <= size <= _SIZE_MAX:
             raise InvalidArgument(
-                f"a size of a message is out of range: got {shown(text)}; allowed: 1 byte or more"
+                f"a size of a message is out of range: got {shown(text)}; allowed: 1 byte to "
+                "1,048,576 TiB"
             )
     return sizes

@@ -105,6 +105,14 @@ TEST_CASE("what is wrong in a file says what and where") {
     }
 }
 
+TEST_CASE("where a routing finds no way, another one may") {
+    const TopologyPtr net = from_json(
+        R"({"hosts": ["a", "b"], "links": [{"from": "a", "to": "b"}], "routing": "up-down"})");
+    CHECK_THROWS_WITH_AS(net->route(0, 1),
+                         doctest::Contains("or take another routing than up-down"),
+                         InvalidArgument);
+}
+
 TEST_CASE("Slurm's topology.conf is a tree of switches") {
     const TopologyPtr net =
         make_topology(description_from_slurm("# two leaves\n"

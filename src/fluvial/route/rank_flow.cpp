@@ -14,7 +14,9 @@ constexpr int nobody = -1;
 /// Which rank stands for each host.
 struct RanksOfHosts {
     RanksOfHosts(const Topology& topology, int ranks, const std::vector<int>& helpers)
-        : end(static_cast<std::size_t>(topology.hosts()), nobody), proxy(end) {
+        : end(static_cast<std::size_t>(topology.hosts()), nobody),
+          proxy(end),
+          any_help(!helpers.empty()) {
         const std::vector<Node>& host_of = topology.host_of_rank();
         const int known = static_cast<int>(std::min<std::size_t>(host_of.size(), 1 << 30));
         std::vector<int> helper = end;
@@ -42,17 +44,18 @@ struct RanksOfHosts {
     }
 
     std::vector<int> end, proxy;
+    bool any_help;
 };
 
 std::pair<int, int> ends_of(const Topology& topology, const Flow& flow, int ranks,
                             const RanksOfHosts& hosts) {
     const auto ends = hosts.along({flow.from, flow.to});
     if (!ends) {
-        throw InvalidArgument(
-            Problem{"a flow begins or ends at a host without ranks",
-                    text(topology.name_of(flow.from), " to ", topology.name_of(flow.to)),
-                    text("hosts of the job's ", ranks, " ranks"),
-                    "Start the job on these hosts, or say where its ranks are"});
+        throw InvalidArgument(Problem{
+            "a flow begins or ends at a host without ranks",
+            text(topology.name_of(flow.from), " to ", topology.name_of(flow.to)),
+            text("hosts of the job's ", ranks, " ranks", hosts.any_help ? " that do not help" : ""),
+            "Start the job on these hosts, or say where its ranks are"});
     }
     return {(*ends)[0], (*ends)[1]};
 }

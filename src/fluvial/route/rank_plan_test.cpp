@@ -48,7 +48,8 @@ TEST_CASE("helpers are the proxies of their hosts, and no flow begins or ends at
     CHECK(found[0].from == 1);
     CHECK(found[0].paths == std::vector<std::vector<int>>{{1, 2}, {1, 5, 2}});
     CHECK_THROWS_WITH_AS(rank_flows(*hosts, flows, plan, bytes, 6, {.helpers = {2, 3}}),
-                         doctest::Contains("a host without ranks"), InvalidArgument);
+                         doctest::Contains("allowed: hosts of the job's 6 ranks that do not help"),
+                         InvalidArgument);
 }
 
 TEST_CASE("a rank that the topology does not know is named") {

@@ -131,9 +131,12 @@ Route Topology::route(Node from, Node to) const {
     check_host(to, "the host where a route ends");
     Route links;
     if (!append_route(from, to, links)) {
-        throw InvalidArgument(Problem{"the network has no way from one host to another",
-                                      name_of(from) + " to " + name_of(to), "hosts that are linked",
-                                      "Add links to the topology"});
+        const bool shortest = routing().describe() == "shortest";
+        throw InvalidArgument(Problem{
+            "the network has no way from one host to another", name_of(from) + " to " + name_of(to),
+            "hosts that are linked",
+            text("Add links to the topology",
+                 shortest ? "" : text(", or take another routing than ", routing().describe()))});
     }
     return links;
 }
