@@ -96,6 +96,32 @@ TEST_CASE("a reader that leaves takes what it was sent with it") {
     writer.close();
 }
 
+TEST_CASE("few of large steps are sent ahead, though the first came without its data") {
+    const Folder folder;
+    WriterOptions options = writing(folder);
+    options.queue_steps = 2;
+    Writer writer("s", mpi::Comm(), options);
+    Reader reader("s", mpi::Comm(), reading(folder));
+    std::atomic<int> written = 0;
+    std::atomic<bool> stop = false;
+    std::thread thread([&] {
+        for (; written < 60 && !stop; ++written) {
+            write(writer, written, 200'000);
+        }
+    });
+    constexpr int read = 3, ahead = 4, queued = 2;
+    for (int number = 0; number < read; ++number) {
+        auto step = reader.next();
+        CHECK(is_right(*step));
+    }
+    nap(1);  // in which the writer comes as far as it may
+    CHECK(written <= read + ahead + queued + 1);
+    stop = true;
+    reader.close();
+    thread.join();
+    writer.close();
+}
+
 TEST_CASE("steps that overflowed to a disk are there until they are read, whatever is sent later") {
     for (const Index count : {5'000, 50'000}) {
         CAPTURE(count);
