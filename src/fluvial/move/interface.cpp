@@ -92,6 +92,15 @@ bool same_network(const Octets& a, const Octets& b, int prefix_bits) {
     return true;
 }
 
+bool is_loopback(const std::string& address) {
+    constexpr int first_octet = 127;
+    const auto octets = octets_of(address);
+    return octets &&
+           (octets->size() == sizeof(in_addr)
+                ? octets->front() == first_octet
+                : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(octets->data())));
+}
+
 std::vector<Interface> interfaces() {
     ifaddrs* list = nullptr;
     if (::getifaddrs(&list) != 0) {

@@ -15,6 +15,9 @@ std::optional<Octets> octets_of(const std::string& address);
 /// The first bits are the same, of addresses of one kind.
 bool same_network(const Octets& a, const Octets& b, int prefix_bits);
 
+/// Of the interface that each host has for itself: 127.0.0.0/8 and ::1.
+bool is_loopback(const std::string& address);
+
 /// An address of an interface; an interface may have several.
 struct Interface {
     std::string name;

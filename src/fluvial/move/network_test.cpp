@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/interface.hpp"
 
 using namespace fluvial;
 using namespace fluvial::move;
@@ -52,4 +53,13 @@ TEST_CASE("a port that is taken is passed over, and a range that is taken is nam
 TEST_CASE("endpoints in a network of this host come first") {
     const auto sorted = nearest_first({{"203.0.113.7", 1}, {"127.0.0.1", 2}});
     CHECK(sorted.front().address == "127.0.0.1");
+}
+
+TEST_CASE("addresses that each host has for itself") {
+    for (const char* inner : {"127.0.0.1", "127.8.8.8", "::1"}) {
+        CHECK(is_loopback(inner));
+    }
+    for (const char* other : {"10.77.0.1", "128.0.0.1", "fd00::1", "::", "lo"}) {
+        CHECK(!is_loopback(other));
+    }
 }
