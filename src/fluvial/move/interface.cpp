@@ -133,7 +133,9 @@ std::vector<Interface> interfaces() {
     return all;
 }
 
-bool fits(const Interface& interface, const std::string& wanted) {
+bool fits(const Interface& interface, const std::string& given) {
+    const auto first = std::min(given.find_first_not_of(' '), given.size());
+    const std::string wanted = given.substr(first, given.find_last_not_of(' ') + 1 - first);
     if (wanted == interface.name || wanted == interface.address) {
         return true;
     }

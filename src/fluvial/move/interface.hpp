@@ -30,7 +30,8 @@ struct Interface {
 
 /// Those that are up, without addresses that are of one link only. Throws SystemError.
 std::vector<Interface> interfaces();
-/// `wanted` is the interface's name, its address or a network ("10.77.0.0/16") that has this.
+/// `wanted` is the interface's name, its address or a network ("10.77.0.0/16") that has this; with
+/// spaces around it where it stands in a list ("eth0, ib0").
 bool fits(const Interface& interface, const std::string& wanted);
 /// Throws InvalidArgument, which lists the interfaces; `others` is what else the option may be.
 [[noreturn]] void throw_none_fits(const std::string& option, const std::string& wanted,

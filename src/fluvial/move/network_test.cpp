@@ -33,8 +33,9 @@ TEST_CASE("the loopback interface by its name, its address and its network") {
         const Interfaces found = interfaces_of(choice);
         CHECK(std::count(found.listen_on.begin(), found.listen_on.end(), "127.0.0.1") == 1);
     }
+    CHECK(interfaces_of("127.0.0.1, lo").listen_on == interfaces_of("127.0.0.1,lo").listen_on);
     CHECK(interfaces_of("off").listen_on.empty());
-    for (const char* bad : {"no-such0", "203.0.113.7", "203.0.113.0/24", "127.0.0.0/33", ""}) {
+    for (const char* bad : {"no-such0", "203.0.113.7", "203.0.113.0/24", "127.0.0.0/33", "", " "}) {
         CHECK_THROWS_WITH_AS(interfaces_of(bad), doctest::Contains("lo (127.0.0.1/8)"),
                              InvalidArgument);
     }
