@@ -122,6 +122,31 @@ TEST_CASE("few of large steps are sent ahead, though the first came without its 
     writer.close();
 }
 
+TEST_CASE("what came along with a step is counted once, however often it is read") {
+    for (const Index count : {1'000, 20'000}) {  // whole, and what was read of the step before
+        CAPTURE(count);
+        const Folder folder;
+        Writer writer("s", mpi::Comm(), writing(folder));
+        Reader reader("s", mpi::Comm(), reading(folder));
+        constexpr int steps = 4;
+        for (int number = 0; number < steps; ++number) {
+            write(writer, number, count);
+            auto step = reader.next();
+            for (int again = 0; again < 3; ++again) {
+                CHECK(is_right(*step));
+                if (number == steps - 1) {  // before what is read has come along, it is fetched
+                    step->dataset("x").read({{5}, {10}, {2}});
+                }
+            }
+            step.reset();
+            nap(0.2);  // in which the writer's host hears what was read
+        }
+        CHECK(reader.stats().bytes_received == static_cast<std::uint64_t>(steps * 8 * count));
+        reader.close();
+        writer.close();
+    }
+}
+
 TEST_CASE("steps that overflowed to a disk are there until they are read, whatever is sent later") {
     for (const Index count : {5'000, 50'000}) {
         CAPTURE(count);
