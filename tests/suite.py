@@ -137,7 +137,7 @@ def environment(flavour: str) -> dict[str, str]:
     }
 
 
-_WORDS = {"--sanitized": "sanitize", "--portable": "portable"}
+_WORDS = {"--sanitized": "sanitize", "--portable": "portable", "--cluster": "cluster"}
 
 
 def main() -> int:
@@ -151,10 +151,17 @@ def main() -> int:
     parser.add_argument(
         "--portable", action="store_true", help="the C++ tests built by clang++ and for 64-bit ARM"
     )
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="the tests on hosts that are namespaces of this machine; they need root and ip(8)",
+    )
     parser.add_argument("--quick", action="store_true", help="only under the default MPI (MPICH)")
     parser.add_argument("--only", choices=("cpp", "python"), help="only one kind of test")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
     options = parser.parse_args()
+    if options.cluster:  # what is left out is named, with the reason
+        options.only, options.pytest = "python", ["tests/cluster", "-rs", *options.pytest]
 
     tallies = [sanitized(options)] if options.sanitized else []
     tallies += portable(options) if options.portable else []

@@ -90,4 +90,9 @@ def test_the_folder_is_the_one_that_a_writer_takes(tmp_path, monkeypatch):
         with fl.open("gas", "w", readers=0):
             assert os.path.exists(os.path.join(contact_folder(os.environ), "gas.fluvial"))
     monkeypatch.setenv("FLUVIAL_DIRECTORY", "/nowhere")
-    assert contact_folder(os.environ) == str(folders["XDG_RUNTIME_DIR"])
+    assert contact_folder(os.environ) == "/nowhere"
+    with pytest.raises(fl.NoSuchFile, match=r"/nowhere.*Choose a folder that exists"):
+        fl.open("gas", "w", readers=0)
+    monkeypatch.delenv("FLUVIAL_DIRECTORY")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
+    assert contact_folder(os.environ) == "."

@@ -90,6 +90,7 @@ def call(bare, tmp_path, *words, stderr=subprocess.PIPE):
         (("build",), ".build/mpich"),
         (("lint",), ".build/mpich"),
         (("test", "--quick"), ".build/mpich"),
+        (("cluster", "--quick"), ".build/mpich"),
         (("soak", "--minutes", "1"), ".build/mpich"),
         (("sanitize",), ".build/asan"),
         pytest.param(("portable",), ".build/clang", marks=needs_compilers),
@@ -107,7 +108,19 @@ def test_the_first_call_of_a_word_configures(bare, tmp_path, words, build):
 
 @pytest.mark.parametrize(
     "word",
-    ["demo", "bench", "test", "soak", "sanitize", "portable", "lint", "docs", "build", "shell"],
+    [
+        "demo",
+        "bench",
+        "test",
+        "cluster",
+        "soak",
+        "sanitize",
+        "portable",
+        "lint",
+        "docs",
+        "build",
+        "shell",
+    ],
 )
 def test_help_comes_before_anything_is_installed(bare, tmp_path, word):
     shutil.rmtree(bare / ".build", ignore_errors=True)

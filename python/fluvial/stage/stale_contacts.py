@@ -20,12 +20,12 @@ def contact_folder(env: Mapping[str, str]) -> str:
     >>> contact_folder({"FLUVIAL_DIRECTORY": "/"}), contact_folder({})
     ('/', '.')
     """
-    for name in ("FLUVIAL_DIRECTORY", "XDG_RUNTIME_DIR"):
-        with contextlib.suppress(OSError):
-            folder = env.get(name)
-            if folder and (name == "FLUVIAL_DIRECTORY" or os.stat(folder).st_uid == os.geteuid()):
-                os.stat(folder)
-                return folder
+    if folder := env.get("FLUVIAL_DIRECTORY"):
+        return folder
+    with contextlib.suppress(OSError):
+        folder = env.get("XDG_RUNTIME_DIR")
+        if folder and os.stat(folder).st_uid == os.geteuid():
+            return folder
     return os.curdir
 
 

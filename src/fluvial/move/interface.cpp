@@ -92,6 +92,15 @@ bool same_network(const Octets& a, const Octets& b, int prefix_bits) {
     return true;
 }
 
+bool is_loopback(const std::string& address) {
+    constexpr int first_octet = 127;
+    const auto octets = octets_of(address);
+    return octets &&
+           (octets->size() == sizeof(in_addr)
+                ? octets->front() == first_octet
+                : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(octets->data())));
+}
+
 std::vector<Interface> interfaces() {
     ifaddrs* list = nullptr;
     if (::getifaddrs(&list) != 0) {
@@ -124,7 +133,9 @@ std::vector<Interface> interfaces() {
     return all;
 }
 
-bool fits(const Interface& interface, const std::string& wanted) {
+bool fits(const Interface& interface, const std::string& given) {
+    const auto first = std::min(given.find_first_not_of(' '), given.size());
+    const std::string wanted = given.substr(first, given.find_last_not_of(' ') + 1 - first);
     if (wanted == interface.name || wanted == interface.address) {
         return true;
     }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/interface.hpp"
 
 using namespace fluvial;
 using namespace fluvial::move;
@@ -32,8 +33,9 @@ TEST_CASE("the loopback interface by its name, its address and its network") {
         const Interfaces found = interfaces_of(choice);
         CHECK(std::count(found.listen_on.begin(), found.listen_on.end(), "127.0.0.1") == 1);
     }
+    CHECK(interfaces_of("127.0.0.1, lo").listen_on == interfaces_of("127.0.0.1,lo").listen_on);
     CHECK(interfaces_of("off").listen_on.empty());
-    for (const char* bad : {"no-such0", "203.0.113.7", "203.0.113.0/24", "127.0.0.0/33", ""}) {
+    for (const char* bad : {"no-such0", "203.0.113.7", "203.0.113.0/24", "127.0.0.0/33", "", " "}) {
         CHECK_THROWS_WITH_AS(interfaces_of(bad), doctest::Contains("lo (127.0.0.1/8)"),
                              InvalidArgument);
     }
@@ -52,4 +54,13 @@ TEST_CASE("a port that is taken is passed over, and a range that is taken is nam
 TEST_CASE("endpoints in a network of this host come first") {
     const auto sorted = nearest_first({{"203.0.113.7", 1}, {"127.0.0.1", 2}});
     CHECK(sorted.front().address == "127.0.0.1");
+}
+
+TEST_CASE("addresses that each host has for itself") {
+    for (const char* inner : {"127.0.0.1", "127.8.8.8", "::1"}) {
+        CHECK(is_loopback(inner));
+    }
+    for (const char* other : {"10.77.0.1", "128.0.0.1", "fd00::1", "::", "lo"}) {
+        CHECK(!is_loopback(other));
+    }
 }

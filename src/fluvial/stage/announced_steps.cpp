@@ -13,9 +13,13 @@ namespace fluvial::stage {
 namespace {
 
 /// How many steps that have come with so many bytes are asked for at a time: what costs with small
-/// ones is to wake the other side.
-int steps_ahead(std::uint64_t bytes) {
+/// ones is to wake the other side. One that came without its data does not say how large the next
+/// ones will be, which come with what is read of it.
+int steps_ahead(std::uint64_t bytes, bool with_data) {
     constexpr std::uint64_t together = std::uint64_t{2} << 20, least = 4, most = 32;
+    if (!with_data) {
+        return least;
+    }
     return static_cast<int>(std::clamp(together / std::max<std::uint64_t>(bytes, 1), least, most));
 }
 
@@ -40,7 +44,6 @@ void RemoteSeat::take_in(StepMessage message) {
     ++came_;
     --asked_;
     given_.reset();
-    steps_ahead_ = steps_ahead(message.bytes.size() + message.bytes_behind);
     steps_.push_back(std::move(message));
 }
 
@@ -66,6 +69,8 @@ bool RemoteSeat::receive_behind() {
 OpenedStep RemoteSeat::open_step(StepMessage message) {
     OpenedStep step;
     step.index = message.step();
+    const std::uint64_t bytes = message.bytes.size() + message.bytes_behind;
+    const bool parts_came = message.bytes_behind > 0;
     auto access = std::make_shared<RemoteStep>(shared_from_this(), step.index);
     std::uint64_t number = 0;
     {
@@ -80,9 +85,10 @@ OpenedStep RemoteSeat::open_step(StepMessage message) {
     }
     step.from_disk = announced.from_disk;
     access->has(announced);
-    if (access->is_complete()) {
+    {
         const std::lock_guard lock(mutex_);
-        --incomplete_;
+        incomplete_ -= access->is_complete() ? 1 : 0;
+        steps_ahead_ = steps_ahead(bytes, parts_came || access->is_complete());
     }
     step.description = std::move(announced.description);
     step.form = std::move(announced.form);

@@ -219,11 +219,12 @@ bool is_locked(const host::Descriptor& file, const std::string& path) {
 }
 
 /// This host's folder XDG_RUNTIME_DIR may be that of a login that is gone, or, after `su`, that of
-/// another user.
+/// another user. FLUVIAL_DIRECTORY is the user's word: where it is wrong, nothing else is taken,
+/// which jobs on other hosts would not find.
 bool is_usable(const char* variable, const char* folder) {
     struct stat status{};
-    return ::stat(folder, &status) == 0 &&
-           (std::string_view(variable) != "XDG_RUNTIME_DIR" || status.st_uid == ::geteuid());
+    return std::string_view(variable) != "XDG_RUNTIME_DIR" ||
+           (::stat(folder, &status) == 0 && status.st_uid == ::geteuid());
 }
 
 void start_sodium() {

@@ -348,6 +348,8 @@ TEST_CASE("where the file lies: the option, FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR, 
     ::setenv("XDG_RUNTIME_DIR", other.path().c_str(), 1);
     CHECK(contact_path("/some", "melt") == "/some/melt.fluvial");
     CHECK(contact_path("", "melt") == mine.file());
+    ::setenv("FLUVIAL_DIRECTORY", "/nowhere/at/all", 1);  // to be told of, and not replaced
+    CHECK(contact_path("", "melt") == "/nowhere/at/all/melt.fluvial");
     ::unsetenv("FLUVIAL_DIRECTORY");
     CHECK(contact_path("", "melt") == other.file());
     if (::chown(other.path().c_str(), 2, 2) == 0) {  // after `su`: that of another user

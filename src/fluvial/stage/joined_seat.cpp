@@ -46,6 +46,9 @@ class JoinedSeat::JoinedStep final : public StepAccess {
     bool came_along(const Chunk& chunk) const override {
         return accesses_[part_of(chunk)]->came_along(chunk);
     }
+    std::uint64_t bytes_along(const Chunk& chunk, const Region& box, DType dtype) const override {
+        return accesses_[part_of(chunk)]->bytes_along(chunk, box, dtype);
+    }
     bool reads_parts() const override {
         return std::any_of(accesses_.begin(), accesses_.end(),
                            [](const auto& access) { return access->reads_parts(); });

@@ -14,6 +14,7 @@
 #include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/service_cores.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
 
@@ -191,6 +192,9 @@ void serve_other_hosts(Writer::State& state, Contact& contact, int host) {
     state.remote = std::make_unique<RemoteService>(contact.key, std::move(memory), interfaces,
                                                    move::ports_of(effective_ports(state.options)),
                                                    *state.step_event);
+    if (const std::string cores = service_cores(); !cores.empty()) {
+        state.remote->run_on(cores);
+    }
     contact.endpoints = state.remote->endpoints();
 }
 

@@ -16,6 +16,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/move/network.hpp"
+#include "fluvial/stage/service_cores.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -184,6 +185,7 @@ void validate(const std::string& name, const WriterOptions& options) {
             Problem{"readers is out of range", text(options.readers), "0 to 32 reader jobs", ""});
     }
     move::ports_of(effective_ports(options));
+    service_cores();
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);

@@ -70,11 +70,21 @@ std::shared_ptr<StepAccess> StagedDataset::Source::hold(const std::string& name)
     return access_;
 }
 
+std::uint64_t StagedDataset::Source::bytes_elsewhere(const Chunk& chunk, const Region& box,
+                                                     DType dtype, const StepAccess& held) const {
+    if (const std::uint64_t along = held.bytes_along(chunk, box, dtype); along > 0) {
+        const std::lock_guard lock(counting_);
+        return counted_.insert(&chunk).second ? along : 0;
+    }
+    return chunk.here() == nullptr ? static_cast<std::uint64_t>(box.volume()) * size_of(dtype) : 0;
+}
+
 StagedDataset::Source::Memory StagedDataset::Source::memory_of(
     const DatasetDescription& dataset, const Chunk& chunk,
     const std::shared_ptr<StepAccess>& held) const {
+    const Region all = whole(chunk.region.extent);
     if (chunk.here() != nullptr || chunk.region.empty()) {
-        counters->bytes_received += held->came_along(chunk) ? bytes_of(chunk, dataset.dtype) : 0;
+        counters->bytes_received += bytes_elsewhere(chunk, all, dataset.dtype, *held);
         return {chunk.here(), held};
     }
     const std::lock_guard lock(mutex_);
@@ -83,7 +93,8 @@ StagedDataset::Source::Memory StagedDataset::Source::memory_of(
         loaded = held->load(chunk, dataset.dtype,
                             text("a chunk of '", dataset.name, "' in step ", index));
         counters->bytes_from_disk += chunk.in_file() != nullptr ? chunk.in_file()->bytes : 0;
-        counters->bytes_received += held->reads_parts() ? bytes_of(chunk, dataset.dtype) : 0;
+        counters->bytes_received +=
+            held->reads_parts() ? bytes_elsewhere(chunk, all, dataset.dtype, *held) : 0;
     }
     return {loaded.get(), loaded};
 }

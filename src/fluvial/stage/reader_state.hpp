@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/reader.hpp"
@@ -54,6 +55,10 @@ struct StagedDataset::Source {
     };
     Memory memory_of(const DatasetDescription& dataset, const Chunk& chunk,
                      const std::shared_ptr<StepAccess>& held) const;
+    /// What came over a network for a read of a box of a chunk: once, however often it is read,
+    /// where it came along with the step.
+    std::uint64_t bytes_elsewhere(const Chunk& chunk, const Region& box, DType dtype,
+                                  const StepAccess& held) const;
     /// `read`: the reading job has got what it wanted of the step.
     void finish(bool read);
 
@@ -62,6 +67,8 @@ struct StagedDataset::Source {
     std::shared_ptr<StepAccess> access_;  ///< none once the step has ended
     /// What was loaded so far.
     mutable std::map<const Chunk*, std::shared_ptr<const std::byte>> loaded_;
+    mutable std::mutex counting_;
+    mutable std::set<const Chunk*> counted_;  ///< of those that came along
     MadeHere made_;
 };
 

@@ -117,3 +117,14 @@ TEST_CASE("an address at which nobody listens is not waited for") {
     options.contact = format_contact(contact);
     CHECK_THROWS_AS(Reader("test", mpi::Comm(), options), StaleContact);
 }
+
+TEST_CASE("a writer that listens on the loopback interface of another host has not ended") {
+    Contact contact = new_contact();
+    contact.endpoints = {{"127.0.0.1", 1}};  // where no process listens
+    move::Endpoint found;
+    CHECK_THROWS_WITH_AS(connect_to(contact, 10, found), doctest::Contains("has ended"),
+                         StaleContact);
+    contact.boot_id = "that of another host";
+    CHECK_THROWS_WITH_AS(connect_to(contact, 10, found),
+                         doctest::Contains("listens on the loopback interface alone"), Error);
+}

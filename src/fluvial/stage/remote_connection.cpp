@@ -5,6 +5,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/waiting.hpp"
+#include "fluvial/move/interface.hpp"
 #include "fluvial/move/network.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 
@@ -45,6 +46,27 @@ move::SecureConnection connect_once(const Contact& contact, double stall_timeout
     };
     wait_until(proven, deadline, no_reply);
     return connection;
+}
+
+/// Each address refuses: of another host that may say more of the network than of the writer.
+[[noreturn]] void throw_refused(const Contact& contact, const std::string& tried,
+                                const std::string& who) {
+    const bool elsewhere = !is_on_this_host(contact);
+    const auto within_its_host = [](const move::Endpoint& endpoint) {
+        return move::is_loopback(endpoint.address);
+    };
+    if (elsewhere && std::ranges::all_of(contact.endpoints, within_its_host)) {
+        throw Error(Problem{
+            "the writer listens on the loopback interface alone, which no other host reaches",
+            tried, text("an address of another interface of the host of ", who),
+            "Give the writer a network (option network, or FLUVIAL_NETWORK), or, where its host "
+            "had none yet, start it again now that it has"});
+    }
+    throw StaleContact(Problem{"no process answers at the addresses of the contact file", tried,
+                               who,
+                               elsewhere ? "The writer has ended (start it again), or a firewall "
+                                           "refuses connections: see the options network and ports"
+                                         : "The writer has ended; start it again"});
 }
 
 }  // namespace
@@ -121,8 +143,7 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
     }
     const std::string who = text("process ", contact.pid, " on ", contact.host);
     if (refused) {
-        throw StaleContact(Problem{"no process answers at the addresses of the contact file", tried,
-                                   who, "The writer has ended; start it again"});
+        throw_refused(contact, tried, who);
     }
     if (ended) {
         throw CutOff(Problem{"the writer ended a connection before this reader was let in", tried,

@@ -19,6 +19,22 @@ constexpr double data_timeout_s = 30;
 /// Of connections that end before they are answered.
 constexpr int tries_max = 4;
 
+/// For how long no data has come, as seen by looks that come ten times a second: a process that was
+/// stopped itself, and goes on, has not waited for that long.
+class Silence {
+  public:
+    double after(double silent_s) {
+        constexpr double between_looks_s = 1;
+        const bool data_came = silent_s < last_s_;
+        seen_s_ = data_came ? 0 : seen_s_ + std::min(silent_s - last_s_, between_looks_s);
+        last_s_ = silent_s;
+        return seen_s_;
+    }
+
+  private:
+    double last_s_ = 0, seen_s_ = 0;
+};
+
 }  // namespace
 
 /// Data goes by libfabric's `provider`; empty: as bytes of the connection.
@@ -185,6 +201,7 @@ void RemoteSeat::fetch(std::span<const move::RemoteBox> boxes,
                        const std::function<void(double)>& moved) {
     while (true) {
         unsigned way = 0;
+        Silence silence;
         const auto look = [&](double silent_s) {
             moved(silent_s);
             const std::lock_guard lock(mutex_);
@@ -195,6 +212,7 @@ void RemoteSeat::fetch(std::span<const move::RemoteBox> boxes,
             if (silent_s > 0) {
                 check_alive();
             }
+            check_data_comes(silence.after(silent_s));
         };
         try {
             const DataSource source = data(way);
@@ -203,12 +221,31 @@ void RemoteSeat::fetch(std::span<const move::RemoteBox> boxes,
             return;
         } catch (const WentOn&) {              // from the beginning, by the other way
         } catch (const move::ReaderUsedUp&) {  // by a read of another thread
+        } catch (const PeerStalled&) {
+            if (!went_on_since(way)) {
+                throw;
+            }
         } catch (const PeerLost& lost) {
             if (!went_on_since(way)) {
                 explain_loss(lost);
             }
         }
     }
+}
+
+/// Heartbeats are small and go by another connection: a network may bring them, and no data.
+void RemoteSeat::check_data_comes(double silent_s) const {
+    if (silent_s <= options_.stall_timeout_s) {
+        return;
+    }
+    throw PeerStalled(
+        Problem{text("the writer's host of '", name_,
+                     "' is alive, but no data of a read has come for ", silent_s, " s"),
+                text("process ", contact_.pid, " on ", contact_.host, " at ", text_of(endpoint_)),
+                text("data within stall_timeout=", options_.stall_timeout_s, " s"),
+                "The network drops large packets (ping -M do -s 1472 HOST: is the MTU smaller on "
+                "the way?), "
+                "or a firewall has cut the connection for data; the read may be tried again"});
 }
 
 /// The writer's host ends the connections for data of a reader that goes on by another way.

@@ -122,6 +122,25 @@ TEST_CASE("after a read that ended in the middle the next one is right") {
     }
 }
 
+TEST_CASE("a read of which no data comes ends, though the writer's host says that it is alive") {
+    // As where the network drops large packets, or a firewall cuts one connection of several.
+    for (const std::int64_t came : {0, 1'000'000}) {
+        CAPTURE(came);
+        Serving serving;
+        ReaderOptions options = impatient();
+        options.stall_timeout_s = 1;
+        const Reading reading(serving.contact, options);
+        CHECK(reading.read().empty());
+        serving.first.left = came;
+        const std::string said = reading.read();
+        CAPTURE(said);
+        CHECK(said.find("PeerStalled: the writer's host of 'test' is alive") == 0);
+        CHECK(said.find("large packets") != std::string::npos);
+        serving.first.left = move::Relay::no_limit;
+        CHECK(reading.read().empty());
+    }
+}
+
 TEST_CASE("a read of one thread that ends in the middle is none of another thread's") {
     Serving serving;
     const Reading reading(serving.contact);

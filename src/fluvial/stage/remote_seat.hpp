@@ -103,6 +103,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void take_in(StepMessage message);
     void check_open() const;
     void check_alive() const;
+    void check_data_comes(double silent_s) const;
     void throw_failure();
     void ask(std::optional<std::uint64_t> given);
 

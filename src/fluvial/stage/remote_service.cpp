@@ -9,11 +9,13 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/core_set.hpp"
 #include "fluvial/move/fabric_read.hpp"
 #include "fluvial/move/interface.hpp"
 #include "fluvial/move/tcp_read.hpp"
 #include "fluvial/stage/admission.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/service_cores.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -103,6 +105,10 @@ RemoteService::~RemoteService() {
     for (Reader& reader : sessions_) {
         reader.session.hang_up("the writer has ended before this reader had everything");
     }
+}
+
+void RemoteService::run_on(const std::string& cores) {
+    host::run_on(thread_, service_cores_variable, cores);
 }
 
 void RemoteService::run() {

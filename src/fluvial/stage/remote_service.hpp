@@ -40,6 +40,8 @@ class RemoteService {
     /// Tells the first host of the same writer, and is told by it, when ranks there or here have
     /// failed or closed. Waits for its reply. Throws PeerLost, TimedOut, Refused, StaleContact.
     void follow(const Contact& first);
+    /// Its thread, and what threads it makes, run on these cores. Throws InvalidArgument.
+    void run_on(const std::string& cores);
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
     /// The first reader that has not got everything yet; empty: there is none.

@@ -33,6 +33,14 @@ const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) 
     return found != here_.end() && contains(found->second.box, box) ? &found->second : nullptr;
 }
 
+std::uint64_t RemoteStep::bytes_along(const Chunk& chunk, const Region& box, DType dtype) const {
+    if (whole_) {
+        return bytes_of(chunk, dtype);
+    }
+    const Part* const part = find(chunk, box);
+    return part ? static_cast<std::uint64_t>(part->box.volume()) * size_of(dtype) : 0;
+}
+
 /// The reader will want the same of the next step.
 void RemoteStep::note(const Chunk& chunk, const Region& box, DType dtype) {
     if (whole_ || chunk.in_file() != nullptr) {

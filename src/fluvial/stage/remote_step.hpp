@@ -36,6 +36,7 @@ class RemoteStep final : public StepAccess {
     std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
                                           const std::string& what) override;
     bool came_along(const Chunk&) const override { return whole_; }
+    std::uint64_t bytes_along(const Chunk& chunk, const Region& box, DType dtype) const override;
     bool reads_parts() const override { return true; }
     void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what) override;
     void was_read() override {

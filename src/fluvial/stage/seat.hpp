@@ -43,6 +43,10 @@ class StepAccess {
                                                   const std::string& what) = 0;
     /// A chunk that is in memory here came over a network, with the step.
     virtual bool came_along(const Chunk&) const { return false; }
+    /// Bytes of a chunk that came so, `box` of it among them; 0: that box did not.
+    virtual std::uint64_t bytes_along(const Chunk&, const Region& /*box*/, DType) const {
+        return 0;
+    }
     /// Parts of a chunk can be had for less than the whole.
     virtual bool reads_parts() const { return false; }
     /// Reads all `boxes` at once, where reads_parts(). Throws as load().

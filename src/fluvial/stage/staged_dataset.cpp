@@ -77,16 +77,6 @@ void fetch(const std::vector<Part>& parts, StepAccess& from, const Selection& se
     }
 }
 
-std::uint64_t bytes_elsewhere(const std::vector<Part>& parts, DType dtype, const StepAccess& from) {
-    std::uint64_t bytes = 0;
-    for (const Part& part : parts) {
-        const auto elements = static_cast<std::uint64_t>(part.region.volume());
-        const bool elsewhere = part.chunk->here() == nullptr || from.came_along(*part.chunk);
-        bytes += elsewhere ? elements * size_of(dtype) : 0;
-    }
-    return bytes;
-}
-
 }  // namespace
 
 StagedDataset::StagedDataset(const DatasetDescription& description, std::shared_ptr<Source> source)
@@ -114,7 +104,10 @@ Data StagedDataset::read(const Selection& selection) const {
     const MutableArrayView to{memory.get(), dtype(), selection.count,
                               contiguous_strides(selection.count, size_of(dtype()))};
     if (held->reads_parts()) {
-        source_->counters->bytes_received += bytes_elsewhere(parts, dtype(), *held);
+        for (const Part& part : parts) {
+            source_->counters->bytes_received += source_->bytes_elsewhere(
+                *part.chunk, within(part.region, part.chunk->region), dtype(), *held);
+        }
         fetch(parts, *held, selection, to, text("'", name(), "' in step ", source_->index));
     } else {
         for (const Part& part : parts) {

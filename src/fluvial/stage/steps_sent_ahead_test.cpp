@@ -96,6 +96,57 @@ TEST_CASE("a reader that leaves takes what it was sent with it") {
     writer.close();
 }
 
+TEST_CASE("few of large steps are sent ahead, though the first came without its data") {
+    const Folder folder;
+    WriterOptions options = writing(folder);
+    options.queue_steps = 2;
+    Writer writer("s", mpi::Comm(), options);
+    Reader reader("s", mpi::Comm(), reading(folder));
+    std::atomic<int> written = 0;
+    std::atomic<bool> stop = false;
+    std::thread thread([&] {
+        for (; written < 60 && !stop; ++written) {
+            write(writer, written, 200'000);
+        }
+    });
+    constexpr int read = 3, ahead = 4, queued = 2;
+    for (int number = 0; number < read; ++number) {
+        auto step = reader.next();
+        CHECK(is_right(*step));
+    }
+    nap(1);  // in which the writer comes as far as it may
+    CHECK(written <= read + ahead + queued + 1);
+    stop = true;
+    reader.close();
+    thread.join();
+    writer.close();
+}
+
+TEST_CASE("what came along with a step is counted once, however often it is read") {
+    for (const Index count : {1'000, 20'000}) {  // whole, and what was read of the step before
+        CAPTURE(count);
+        const Folder folder;
+        Writer writer("s", mpi::Comm(), writing(folder));
+        Reader reader("s", mpi::Comm(), reading(folder));
+        constexpr int steps = 4;
+        for (int number = 0; number < steps; ++number) {
+            write(writer, number, count);
+            auto step = reader.next();
+            for (int again = 0; again < 3; ++again) {
+                CHECK(is_right(*step));
+                if (number == steps - 1) {  // before what is read has come along, it is fetched
+                    step->dataset("x").read({{5}, {10}, {2}});
+                }
+            }
+            step.reset();
+            nap(0.2);  // in which the writer's host hears what was read
+        }
+        CHECK(reader.stats().bytes_received == static_cast<std::uint64_t>(steps * 8 * count));
+        reader.close();
+        writer.close();
+    }
+}
+
 TEST_CASE("steps that overflowed to a disk are there until they are read, whatever is sent later") {
     for (const Index count : {5'000, 50'000}) {
         CAPTURE(count);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The cores on which a thread of this library may run, where the user says so.
+#pragma once
+
+#include <string>
+#include <thread>
+
+#include <sched.h>
+
+namespace fluvial::host {
+
+/// The cores of "3" or "0-3,8", as taskset(1) and Slurm write them; "any": all that there are.
+/// `name` is what the value was given as. Throws InvalidArgument.
+cpu_set_t cores_of(const std::string& name, const std::string& given);
+
+/// From now on `thread`, and what threads it makes, run there, and not where a launcher has bound
+/// the process. Throws InvalidArgument where this process may use none of these cores.
+void run_on(std::thread& thread, const std::string& name, const std::string& given);
+
+}  // namespace fluvial::host
