@@ -21,6 +21,7 @@ from .main_names import MainNames
 from .parallel import is_parallel
 from .payload import Part, is_plain, packed, packed_plain, unpacked
 from .task import Task
+from .team_communicator import team_communicator
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -136,7 +137,7 @@ def _packed_result(result: object) -> tuple[Said, list[Part]]:
 def _communicator(handle: int | None) -> MPI.Comm:
     from mpi4py import MPI
 
-    return MPI.COMM_SELF if handle is None else MPI.Comm.f2py(handle)
+    return MPI.COMM_SELF if handle is None else team_communicator(handle)
 
 
 def packed_error(error: BaseException) -> list[Part]:
