@@ -202,7 +202,7 @@ def test_options_are_checked_before_anything_runs(pool):
     for two in ("two", 2.0, None):
         with pytest.raises(fl.WrongType, match=rf"ranks has .* got {two!r}; allowed: 1 or more, a"):
             pool.with_options(ranks=two)
-    with pytest.raises(fl.WrongType, match="ranks has .* got an array of .* allowed: 1 or more, a"):
+    with pytest.raises(fl.WrongType, match=r"ranks has .* got an array of .* allowed: 1 or"):
         pool.with_options(ranks=np.array(2))
     with pytest.raises(fl.WrongType, match=r"resources: got \{'gpu': '1'\}; allowed: a dict of"):
         pool.with_options(resources={"gpu": "1"})
