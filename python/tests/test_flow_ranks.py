@@ -115,23 +115,6 @@ def test_the_ranks_that_a_program_started_die(capsys):
 
 
 @fl.parallel
-def _free(comm, how):
-    for made in (comm.Dup(), comm.Clone(), comm.Split(0)):
-        made.Free()
-    getattr(comm, how)()
-
-
-def test_no_task_frees_the_communicator_of_later_ones():
-    with fl.Pool(2) as pool:
-        team = pool.with_options(ranks=2)
-        for how in ("Free", "Disconnect"):
-            freed = team.submit(_free, how)
-            with pytest.raises(fl.InvalidArgument, match=rf"got {how}\(\); allowed:.*by Dup\(\)"):
-                freed.result(timeout=30)
-            assert team.submit(_gather_ranks).result(timeout=30) == [0, 1]
-
-
-@fl.parallel
 def _be_stuck(comm):
     if comm.rank == 0:
         raise LookupError("the others wait")
