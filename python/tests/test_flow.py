@@ -202,6 +202,10 @@ def test_options_are_checked_before_anything_runs(pool):
     for two in ("two", 2.0, None):
         with pytest.raises(fl.WrongType, match=rf"ranks has .* got {two!r}; allowed: 1 or more, a"):
             pool.with_options(ranks=two)
+    with pytest.raises(fl.WrongType, match=r"ranks has .* got an array of .* allowed: 1 or"):
+        pool.with_options(ranks=np.array(2))
+    with pytest.raises(fl.WrongType, match=r"resources: got \{'gpu': '1'\}; allowed: a dict of"):
+        pool.with_options(resources={"gpu": "1"})
     with pytest.raises(fl.UnknownName, match=r"got 'zzz'; allowed: 'ranks',.* 'fresh'$"):
         pool.with_options(zzz=3)
     with pytest.raises(fl.WrongType, match="got 3; allowed: True, False, or the path of a file"):
@@ -282,6 +286,26 @@ def test_a_callback_that_exits_does_not_end_the_pool(pool, tmp_path, caplog):
     assert called == [future] and "exception calling callback" in caplog.text
     with pytest.raises(SystemExit):  # in this thread it is the program's
         future.add_done_callback(exit_with)
+
+
+def test_a_callback_does_not_wait_in_vain(pool, tmp_path):
+    go, said = tmp_path / "go", concurrent.futures.Future()
+
+    def wait(_):
+        later = pool.submit(abs, -2)
+        with pytest.raises(TimeoutError):
+            later.result(timeout=0.01)
+        try:
+            later.result()
+        except Exception as error:
+            said.set_exception(error)
+
+    future = pool.submit(wait_for, str(go))
+    future.add_done_callback(wait)
+    go.touch()
+    with pytest.raises(fl.InvalidArgument, match=r"in vain: got <Future .*Add a callback to this"):
+        said.result(timeout=30)
+    assert pool.submit(abs, -1).result() == 1
 
 
 def test_what_cannot_be_pickled_is_the_error_of_its_future(pool):

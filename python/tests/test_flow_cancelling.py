@@ -212,3 +212,17 @@ def test_a_task_that_outlives_its_limit_is_told(tmp_path):
             late.result(timeout=30)
         wait_until((tmp_path / "said").exists)
         assert pool.submit(abs, -1).result(timeout=30) == 1
+
+
+def test_a_pool_of_one_process_keeps_time_limits(tmp_path):
+    """Its only thread runs the task, which asks, and looks at the limit then."""
+    with fl.Pool() as pool:
+        limited = pool.with_options(timeout=0.2, retries=1)
+        begin = time.monotonic()
+        with pytest.raises(fl.TimedOut):
+            limited.submit(_compute, tmp_path / "said").result(timeout=30)
+        assert (tmp_path / "said").exists()
+        with pytest.raises(fl.TimedOut):
+            limited.submit(fl.command, ["sleep", "30"]).result(timeout=30)
+        assert time.monotonic() - begin < 15
+        assert pool.submit(abs, -1).result(timeout=30) == 1

@@ -163,3 +163,29 @@ def test_a_program_that_cannot_be_executed(pool, tmp_path, first_line):
     with pytest.raises(fl.CommandFailed, match=r"(?s)127.*cannot run the pro") as raised:
         run(pool, [program])
     assert "Traceback" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"": "x"}, r"got '' \(Is a directory\)"),
+        ({".": "x"}, r"got '\.' \(Is a directory\)"),
+        ({"a": "x", "a/b": "y"}, "got 'a/b'.*none of which is a folder of another"),
+        ({"a" * 300: "x"}, "File name too long"),
+        ({"a\0b": "x"}, "no NUL in it"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(pool, files, said):
+    with pytest.raises(fl.Error, match=said):
+        run(pool, ["true"], files=files)
+
+
+def test_names_of_variables(pool):
+    for name in ("A=B", ""):
+        with pytest.raises(fl.InvalidArgument, match=f"a name in env: got '{name}'.*without '='"):
+            run(pool, ["true"], env={name: "1"})
+
+
+def test_an_output_that_has_no_end_is_not_read(pool):
+    with pytest.raises(fl.CommandFailed, match="It printed nothing"):
+        run(pool, ["false"], stdout="/dev/full")

@@ -202,7 +202,7 @@ def test_a_rank_that_is_lost_does_not_stand_for_ctrl_c():
 def test_a_wait_that_ctrl_c_broke_off_goes_on():
     seconds = 3.0
     begin = time.monotonic()
-    thread = ServingThread(lambda: time.sleep(seconds))
+    thread = ServingThread(lambda: time.sleep(seconds), core=object())
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)

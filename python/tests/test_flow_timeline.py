@@ -127,6 +127,13 @@ def test_names_of_files_are_checked_before_anything_runs(tmp_path):
             fl.Pool(trace=tmp_path / name)
 
 
+def test_a_timeline_that_cannot_be_written_is_named():
+    pool = fl.Pool(trace="/proc/pool.json")
+    assert pool.submit(abs, -1).result() == 1
+    with pytest.raises(fl.SystemError, match=r"cannot be written: got '/proc/pool\.json'"):
+        pool.shutdown()
+
+
 def test_what_a_pool_of_one_rank_did(tmp_path):
     path = tmp_path / "pool.png"
     with fl.Pool(trace=path) as pool:

@@ -162,7 +162,9 @@ def command(
     words = _words(args)
     names = [to_text(name, "a name in outputs") for name in _several(outputs, "outputs", "names")]
     contents = {
-        to_text(name, "a name in files"): _content(content, f"files[{name!r}]")
+        to_path(to_text(name, "a name in files"), "a name in files"): _content(
+            content, f"files[{name!r}]"
+        )
         for name, content in to_mapping(files, "files", "a dict of texts or bytes by name").items()
     }
     given = None if input is None else _content(input, "input")
@@ -172,9 +174,7 @@ def command(
         _check_outlive(stdout, stderr, names)
     with _folder(cwd, own_folder) as folder:
         for name, content in contents.items():
-            target = _inside(folder, name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            _write(_inside(folder, name), content, name)
         environment = _environment(env)
         words[:1] = [_program(words, folder, environment)]
         done = _run(words, given, (stdout, stderr), folder, environment, limit, text)
@@ -215,7 +215,11 @@ def _content(content: object, what: str) -> bytes:
 def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str]:
     environment = outside_of_jobs(os.environ)
     for name, value in to_mapping(changes, "env", "a dict of texts by name").items():
-        environment.pop(to_path(name, "a name in env"), None)
+        if not to_path(name, "a name in env") or "=" in name:
+            raise _core.InvalidArgument(
+                f"a name in env: got {shown(name)}; allowed: a name without '=' in it"
+            )
+        environment.pop(name, None)
         if value is not None:
             environment[name] = to_path(value, f"env[{name!r}]")
     return environment
@@ -240,6 +244,17 @@ def _inside(folder: pathlib.Path, name: str) -> pathlib.Path:
             f"a file of a program: got {shown(name)}; allowed: names below its folder"
         )
     return path
+
+
+def _write(target: pathlib.Path, content: bytes, name: str) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except OSError as error:
+        raise _core.NoSuchFile(
+            f"a file for a program cannot be written: got {shown(name)} ({error.strerror}); "
+            "allowed: names of files, none of which is a folder of another, where there is room"
+        ) from None
 
 
 def _program(words: list[str], folder: pathlib.Path, environment: Mapping[str, str]) -> str:
@@ -325,14 +340,21 @@ def _last_lines(
     said = []
     for path, captured in zip(outputs, (done.stdout, done.stderr), strict=True):
         if path is not None:
-            with (folder / path).open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - _END_BYTES))
-                captured = file.read()
+            captured = _end_of(folder / path)
         said.append(captured.decode(errors="replace") if isinstance(captured, bytes) else captured)
     lines = (said[1].strip() or said[0].strip()).splitlines()[-_LINES_SHOWN:]
     if not lines:
         return "It printed nothing"
     return "It printed last:\n" + "\n".join(line[:_LINE_WIDTH] for line in lines)
+
+
+def _end_of(path: pathlib.Path) -> bytes:
+    """Of a file; a device or a pipe would have to be waited for, and may have no end."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _END_BYTES))
+        return file.read(_END_BYTES)
 
 
 def _read(folder: pathlib.Path, name: str, words: list[str]) -> bytes:

@@ -16,7 +16,9 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from .. import _core
 from ..base.arguments import to_choice, to_wait
+from ..base.messages import shown
 from .payload import unpacked
+from .serving_thread import serves_here
 from .task_core import Failure, TaskCore, TaskState
 from .tasks import RemoteTraceback
 
@@ -171,7 +173,7 @@ class Future(concurrent.futures.Future[R]):
         Error
             When the pool was shut down before.
         InvalidArgument
-            When it is not done, in a child by fork: it would never be.
+            When it is not done, in a child by fork or in a callback: it would never be.
         """
         begin, timeout = time.monotonic(), limit_of(timeout)
         value = super().result(self._serve_until_it_ends(timeout))
@@ -198,6 +200,13 @@ class Future(concurrent.futures.Future[R]):
         if self.done():
             return timeout
         self.core.check_process()
+        if timeout is None and serves_here(self.core):
+            raise _core.InvalidArgument(
+                f"it would be waited for in vain: got {shown(self)} in the thread that serves the "
+                "pool, which calls callbacks, and runs the tasks of a pool of one process; "
+                "allowed: futures that are done, or a time limit. Add a callback to this future, "
+                "or return further tasks (fluvial.task)"
+            )
         if not _core.serves():
             return timeout
         with _ENDING:

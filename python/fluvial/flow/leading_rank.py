@@ -288,6 +288,7 @@ def main() -> int:
     except _core.Error as error:
         tasks.send(JobFailure(type(error).__name__, str(error)))
         _abort()
+        return 1  # while the launcher ends the job
     Lead(tasks, requests, core, trace).run()
     return 0
 

@@ -213,8 +213,11 @@ def amounts(resources: Mapping[str, float]) -> dict[str, float]:
     given = to_mapping(resources, "resources", "a dict of amounts by name")
     names = [to_text(name, "the name of a resource") for name in given]
     try:
-        return dict(zip(names, map(float, given.values()), strict=True))
-    except (TypeError, ValueError):
+        return {
+            name: to_float(amount, f"resources[{name!r}]")
+            for name, amount in zip(names, given.values(), strict=True)
+        }
+    except _core.WrongType:
         raise _core.WrongType(
             f"resources: got {shown(resources)}; allowed: a dict of amounts by name, as in "
             "{'gpu': 1}"
@@ -247,10 +250,10 @@ def _widths(ranks: object) -> list[int]:
     if isinstance(ranks, str | bytes):
         raise wrong_type("ranks", ranks, allowed)
     several = ranks if isinstance(ranks, Iterable) else [ranks]
-    some = itertools.islice(several, _WIDTHS_MAX + 1)
     try:
+        some = itertools.islice(several, _WIDTHS_MAX + 1)
         widths = sorted({to_int(width, "ranks", 1, _RANKS_MAX) for width in some})
-    except _core.WrongType:
+    except (_core.WrongType, TypeError):  # an array without axes says that it can be iterated over
         raise wrong_type("ranks", ranks, allowed) from None
     if not 0 < len(widths) <= _WIDTHS_MAX:
         raise _out_of_range("ranks", ranks, allowed)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -39,5 +40,17 @@ def parallel(function: Function) -> Function:
 
 
 def is_parallel(function: Callable[..., object]) -> bool:
-    """Tell whether the function was declared so."""
-    return getattr(function, PARALLEL, False) is True
+    """Tell whether the function was declared so, or is a partial one of such a function."""
+    return getattr(function, PARALLEL, False) is True or _is_part_of_parallel(function)
+
+
+def _is_part_of_parallel(function: Callable[..., object]) -> bool:
+    return isinstance(function, functools.partial) and is_parallel(function.func)
+
+
+def with_communicator(function: Callable[..., object], comm: object) -> Callable[..., object]:
+    """Return a parallel function with its first argument, which stands before all others."""
+    if getattr(function, PARALLEL, False) is not True and isinstance(function, functools.partial):
+        whole = with_communicator(function.func, comm)
+        return functools.partial(whole, *function.args, **function.keywords)
+    return functools.partial(function, comm)

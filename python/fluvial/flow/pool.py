@@ -162,7 +162,7 @@ class Pool(Submitting):
         self._thread: ServingThread | None = None
         try:
             if self.leads:
-                self._thread = ServingThread(self._serve)
+                self._thread = ServingThread(self._serve, self._core)
             else:
                 self._core.close()
         except _core.PeerLost:

@@ -9,11 +9,24 @@ from collections.abc import Callable
 from .. import _core
 
 
-class ServingThread:
-    """Calls `serve`, once; begins at once."""
+class _Here(threading.local):
+    served: object = None
 
-    def __init__(self, serve: Callable[[], None]) -> None:
+
+_here = _Here()
+
+
+def serves_here(core: object) -> bool:
+    """Tell whether this thread is the one without which nothing comes from this pool."""
+    return _here.served is core
+
+
+class ServingThread:
+    """Calls `serve`, which serves the pool of `core`, once; begins at once."""
+
+    def __init__(self, serve: Callable[[], None], core: object) -> None:
         self._serve = serve
+        self._core = core
         self._over = _core.ServingEvent()
         self._thread = threading.Thread(target=self._run, name="fluvial-pool")
         self._thread.start()
@@ -35,6 +48,7 @@ class ServingThread:
         self._thread.join()
 
     def _run(self) -> None:
+        _here.served = self._core
         try:
             self._serve()
         finally:

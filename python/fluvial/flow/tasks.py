@@ -18,9 +18,10 @@ from ..base.messages import shown
 from .forked_function import end_child
 from .functions import never_changes
 from .main_names import MainNames
-from .parallel import is_parallel
+from .parallel import is_parallel, with_communicator
 from .payload import Part, is_plain, packed, packed_plain, unpacked
 from .task import Task
+from .team_communicator import team_communicator
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -82,7 +83,7 @@ class TaskRunner:
                 shipped, arguments, keywords = unpacked(inputs[0], referred)
                 function = self._function_of(shipped)
                 if is_parallel(function):
-                    arguments = (_communicator(comm), *arguments)
+                    function = with_communicator(function, _communicator(comm))
                 result = function(*arguments, **keywords)
                 if os.getpid() != process:
                     end_child(None)
@@ -136,7 +137,7 @@ def _packed_result(result: object) -> tuple[Said, list[Part]]:
 def _communicator(handle: int | None) -> MPI.Comm:
     from mpi4py import MPI
 
-    return MPI.COMM_SELF if handle is None else MPI.Comm.f2py(handle)
+    return MPI.COMM_SELF if handle is None else team_communicator(handle)
 
 
 def packed_error(error: BaseException) -> list[Part]:

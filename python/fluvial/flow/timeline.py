@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from .._core import InvalidArgument, OutOfBounds, PeerLost
 from ..base.arguments import to_int, to_weights
 from ..base.messages import listed, shown
@@ -196,17 +197,29 @@ class Timeline:
         ------
         InvalidArgument
             For a name with another ending, and for a picture where Matplotlib is missing.
+        SystemError
+            When it cannot be written.
         """
         name = checked_name(path)
-        with whole_file(name) as partial:
-            if name.endswith(".json"):
-                text = ",\n".join(json.dumps(line, ensure_ascii=False) for line in self._lines())
-                pathlib.Path(partial).write_text(
-                    '{"displayTimeUnit": "ms", "traceEvents": [\n' + text + "\n]}\n",
-                    encoding="utf-8",
-                )
-            else:
-                self._draw(partial, name.rpartition(".")[2])
+        try:
+            with whole_file(name) as partial:
+                self._write(name, partial)
+        except OSError as error:
+            raise _core.SystemError(
+                f"the file of a timeline cannot be written: got {shown(name)} "
+                f"({error.strerror or error}); allowed: a path where this program may write, and "
+                "there is room"
+            ) from None
+
+    def _write(self, name: str, partial: str) -> None:
+        if name.endswith(".json"):
+            text = ",\n".join(json.dumps(line, ensure_ascii=False) for line in self._lines())
+            pathlib.Path(partial).write_text(
+                '{"displayTimeUnit": "ms", "traceEvents": [\n' + text + "\n]}\n",
+                encoding="utf-8",
+            )
+        else:
+            self._draw(partial, name.rpartition(".")[2])
 
     def _used(self) -> list[Events]:
         return [events for events in self.ranks.values() if len(events)]

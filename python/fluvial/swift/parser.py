@@ -72,6 +72,10 @@ def _finding(script: Script, error: UnexpectedInput) -> Finding:
     if token is not None and token.type != "$END":
         place = Place(script, token.line, token.column)
         seen = shown_text(token)
+        for back in (0, 1):  # behind a value it may have been taken for a division
+            comment = Place(script, token.line, max(token.column - back, 1))
+            if _begins(script, comment, "/*"):
+                return Finding(comment, "got '/*': the comment has no end. It ends with '*/'")
         return Finding(place, f"got {seen!r}; allowed here: {allowed}")
     lines = script.lines or [""]
     place = Place(script, len(lines), len(lines[-1]) + 1)
@@ -79,10 +83,14 @@ def _finding(script: Script, error: UnexpectedInput) -> Finding:
 
 
 def _hint(script: Script, place: Place) -> str:
-    line = script.lines[place.line - 1] if place.line <= len(script.lines) else ""
-    if line[place.column - 1 :].startswith('"'):
+    if _begins(script, place, '"'):
         return ": the string has no end on this line. Long strings stand between three quotes"
     return ""
+
+
+def _begins(script: Script, place: Place, word: str) -> bool:
+    line = script.lines[place.line - 1] if place.line <= len(script.lines) else ""
+    return line[place.column - 1 :].startswith(word)
 
 
 def _readable(terminals: Iterable[str]) -> str:

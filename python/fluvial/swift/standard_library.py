@@ -95,10 +95,11 @@ def _add_conversions(table: Table) -> None:
     table.add("fromfloat", [FLOAT], STRING, str)
     table.add("itof", [INT], FLOAT, float)
     table.add("int2float", [INT], FLOAT, float)
-    table.add("float2int", [FLOAT], INT, math.trunc)
+    table.add("float2int", [FLOAT], INT, _whole(math.trunc))
     table.add("toString", [PLAIN], STRING, shown_value)
     # Types as functions:
-    table.add("int", [PLAIN], INT, lambda v: _to_int(v) if isinstance(v, str) else math.trunc(v))
+    truncated = _whole(math.trunc)
+    table.add("int", [PLAIN], INT, lambda v: _to_int(v) if isinstance(v, str) else truncated(v))
     table.add("float", [PLAIN], FLOAT, lambda v: _to_float(v) if isinstance(v, str) else float(v))
     table.add("string", [PLAIN], STRING, shown_value)
 
@@ -143,7 +144,7 @@ def _add_math(table: Table) -> None:
     whole: dict[str, Callable[[float], int]]
     whole = {"floor": math.floor, "ceil": math.ceil, "round": _round}
     for name, function in whole.items():
-        table.add(name, [FLOAT], INT, function)
+        table.add(name, [FLOAT], INT, _whole(function))
     for name in ("sqrt", "exp", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "fabs"):
         table.add(name, [FLOAT], FLOAT, _as_in_c(getattr(math, name)))
     for name in ("log", "ln"):
@@ -159,13 +160,28 @@ def _add_math(table: Table) -> None:
         table.add(f"{name}_integer", [INT, INT], INT, chosen)
         table.add(f"{name}_float", [FLOAT, FLOAT], FLOAT, chosen)
     table.add("random", [], FLOAT, random.random, has_effect=True)
-    table.add("randint", [INT, INT], INT, random.randrange, has_effect=True)
+    table.add("randint", [INT, INT], INT, _randint, has_effect=True)
     for name in ("sum", "sum_integer", "sum_float"):
         table.add(name, [NUMBERS], _of_elements, lambda a: sum(a.values()))
     table.add("avg", [NUMBERS], FLOAT, lambda a: float(statistics.fmean(_some(a))))
     table.add("std", [NUMBERS], FLOAT, lambda a: float(statistics.pstdev(_some(a))))
     table.add("max_of", [NUMBERS], _of_elements, lambda a: max(_some(a)))
     table.add("min_of", [NUMBERS], _of_elements, lambda a: min(_some(a)))
+
+
+def _whole(function: Callable[[float], int]) -> Callable[[float], int]:
+    def computed(value: float) -> int:
+        if not math.isfinite(value):
+            raise ValueError(f"got {value:g}; allowed: a finite number")
+        return function(value)
+
+    return computed
+
+
+def _randint(first: int, end: int) -> int:
+    if first >= end:
+        raise ValueError(f"got {first} and {end}; allowed: a second number above the first")
+    return random.randrange(first, end)
 
 
 def _round(value: float) -> int:

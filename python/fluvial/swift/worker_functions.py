@@ -7,6 +7,7 @@ import array
 import functools
 import glob
 import os
+import threading
 import time
 
 from ..base.whole_file import whole_file
@@ -68,6 +69,8 @@ def bytes_as_floats(content: bytes) -> list[float]:
 
 def sleep(seconds: float) -> None:
     """Keep a rank busy."""
+    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+        raise ValueError(f"sleep: got {seconds:g}; allowed: 0 s or more")
     time.sleep(seconds)
 
 

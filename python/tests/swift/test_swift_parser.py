@@ -37,6 +37,8 @@ def finding(text):
         ("f(", 1, 3, "ends too early"),
         ("main {", 1, 7, "ends too early"),
         ('x = "abc;\n', 1, 5, "no end on this line"),
+        ("x = 3;\n/* abc", 2, 1, "got '/*': the comment has no end"),
+        ("x = 3 /* abc", 1, 7, "got '/*': the comment has no end"),
         ("\n\tx = $3;", 2, 6, "got '$'"),
         ("x = 9999999999999999999;", 1, 5, "2**63 - 1"),
         ('x = "a\\q";', 1, 5, "got \\q"),

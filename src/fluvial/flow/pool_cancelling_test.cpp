@@ -56,6 +56,23 @@ TEST_CASE("a task that runs can be cancelled") {
     }
 }
 
+TEST_CASE("a task that asks whether it was cancelled learns that it has outlived its limit") {
+    Pool pool = open();  // also where the lead itself runs it
+    if (pool.leads()) {
+        for (const char* const function : {"asks", "waits"}) {
+            for (const int retries : {0, 2}) {
+                TaskOptions options;
+                options.timeout_s = 0.05;
+                options.retries = retries;
+                const Future late = pool.submit(function, {bytes_of<std::int64_t>(0)}, options);
+                CHECK_THROWS_AS(late.get(), TimedOut);
+                CHECK_NOTHROW(pool.submit("sleep", {bytes_of<std::int64_t>(0)}).get());
+            }
+        }
+    }
+    pool.close();
+}
+
 TEST_CASE(
     "ranks that wait for one that has failed come back, and the next task knows nothing of it") {
     PoolOptions options;

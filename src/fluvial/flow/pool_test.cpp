@@ -176,6 +176,30 @@ TEST_CASE("a task that outlives its limit fails, and its rank is used again") {
     pool.close();
 }
 
+TEST_CASE("a task that was sent ahead has not begun while its rank runs another") {
+    Pool pool = open();
+    if (pool.leads()) {
+        for (int i = 0; i < 5'000; ++i) {  // they are known to be brief
+            pool.submit("sleep", {bytes_of<std::int64_t>(0)});
+        }
+        pool.submit("sleep", {bytes_of<std::int64_t>(0)}).get();
+        TaskOptions limited;
+        limited.timeout_s = 0.2;
+        std::vector<Future> futures;
+        for (int i = 0; i < 400; ++i) {
+            const std::int64_t ms = i % 200 == 100 ? 600 : 0;
+            futures.push_back(
+                pool.submit("sleep", {bytes_of(ms)}, ms > 0 ? TaskOptions() : limited));
+        }
+        for (const Future& future : futures) {
+            CHECK_NOTHROW(future.get());
+        }
+        const Future late = pool.submit("sleep", {bytes_of<std::int64_t>(600)}, limited);
+        CHECK_THROWS_AS(late.get(), TimedOut);
+    }
+    pool.close();
+}
+
 TEST_CASE("a lead that works") {
     PoolOptions options;
     options.lead_works = true;

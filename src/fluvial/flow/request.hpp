@@ -57,6 +57,8 @@ struct Request {
     std::optional<Near> near = {};
     Needs needs = {};
     int avoid = -1;  ///< a rank that it should not run on again, where there is a choice
+    /// Its time counts from when its ranks have it: it is not sent ahead.
+    bool at_once = false;
 };
 
 }  // namespace fluvial::flow

@@ -79,7 +79,7 @@ std::vector<TaskId> Scheduler::retire(int rank) {
 bool Scheduler::brief(const Batch& batch) const {
     const Widths& widths = batch.like.widths;
     return options_.prefetch > 1 && !widths.moldable() && widths.most <= 2 && !batch.like.near &&
-           !batch.like.needs.any() &&
+           !batch.like.needs.any() && !batch.like.at_once &&
            book_.lately_s(batch.like.kind) * std::min(worth_prefetching, options_.prefetch) <
                options_.prefetch_s;
 }

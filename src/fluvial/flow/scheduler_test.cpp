@@ -170,6 +170,31 @@ TEST_CASE("a rank gets several tasks at once when their kind is known to be brie
     CHECK(ids(scheduler.next(0)) == Ids{8});
 }
 
+TEST_CASE("a task that is to begin at once gets idle ranks, and has them alone") {
+    SchedulerOptions options;
+    options.prefetch = 4;
+    Scheduler scheduler(one_host(1), options);
+    for (TaskId task = 0; task < 3; ++task) {
+        scheduler.add(request(task, 1), 0);
+        scheduler.next(0);
+        scheduler.finish(task, 1e-6);
+    }
+    for (TaskId task = 3; task < 7; ++task) {
+        Request limited = request(task, 1);
+        limited.at_once = task >= 5;
+        scheduler.add(limited, 0);
+    }
+    CHECK(ids(scheduler.next(0)) == Ids{3, 4});
+    scheduler.finish(3, 1e-6);
+    CHECK(scheduler.next(0).empty());
+    scheduler.finish(4, 1e-6);
+    CHECK(ids(scheduler.next(0)) == Ids{5});
+    scheduler.add(request(7, 1), 0);
+    CHECK(scheduler.next(0).empty());
+    scheduler.finish(5, 1e-6);
+    CHECK(scheduler.next(0).size() == 1);
+}
+
 TEST_CASE("a team of two gets several brief tasks at once, a wider one does not") {
     SchedulerOptions options;
     options.prefetch = 4;

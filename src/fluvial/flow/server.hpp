@@ -97,8 +97,9 @@ class Server {
     /// A task that has not begun will not. False when it has, unless those that run are meant, too:
     /// then nobody waits for it any more, and its ranks are told.
     bool cancel(const FuturePtr& future, bool running = false);
-    /// In a pool of one rank, whether the task that it runs was cancelled meanwhile.
-    bool own_is_cancelled(TaskId task) const { return own_cancelled_.contains(task); }
+    /// In a pool of one rank, whether the task that it runs was cancelled meanwhile, or has
+    /// outlived its time limit, which nobody else can see there.
+    bool own_is_cancelled(TaskId task);
     void cancel_all();
     /// Everything that was submitted is done, and all ranks that are not lost have come back.
     bool at_rest();
@@ -176,6 +177,7 @@ class Server {
     bool all_are_back(const Task& task, double& took_s);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
+    bool is_late(const Task& task) const;
     TaskFailure outlived(double timeout_s) const;
     TaskFailure stuck(const Task& task, int rank) const;
     int least_width(const Task& task) const;

@@ -52,6 +52,14 @@ void Server::call_back(const Task& task) {
     }
 }
 
+bool Server::own_is_cancelled(TaskId task) {
+    const auto found = tasks_.find(task);
+    if (found != tasks_.end() && !found->second.over && is_late(found->second)) {
+        fail_running(found->second, outlived(found->second.options->timeout_s));
+    }
+    return own_cancelled_.contains(task);
+}
+
 /// Some of its ranks still run it.
 void Server::fail_running(Task& task, const TaskFailure& failure) {
     if (task.over_ns == 0) {

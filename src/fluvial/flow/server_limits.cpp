@@ -29,6 +29,11 @@ TaskFailure silent_for(double limit_s, int relay) {
 
 }  // namespace
 
+/// Its ranks had nothing else to do before it, and have nothing behind it (Request::at_once).
+bool Server::is_late(const Task& task) const {
+    return seconds_since(task.began_ns) > task.options->timeout_s;
+}
+
 TaskFailure Server::outlived(double timeout_s) const {
     return {
         "TimedOut",
@@ -78,7 +83,7 @@ bool Server::look_at_limits() {
         }
         Task& task = found->second;
         limited_.insert(id);
-        if (!task.over && seconds_since(task.began_ns) > task.options->timeout_s) {
+        if (!task.over && is_late(task)) {
             fail_running(task, outlived(task.options->timeout_s));
             moved = true;
         } else if (task.over && seconds_since(task.over_ns) > limits_.stuck_after_s) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks from their submission until the scheduler has them.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
@@ -119,8 +120,15 @@ void Server::schedule(Task& task) {
         return;
     }
     const TaskOptions& options = *task.options;
-    Request request{id,        options.ranks, options.priority,  options.cost_s,
-                    task.kind, options.near,  needs_of(options), task.avoid};
+    Request request{id,
+                    options.ranks,
+                    options.priority,
+                    options.cost_s,
+                    task.kind,
+                    options.near,
+                    needs_of(options),
+                    task.avoid,
+                    !std::isinf(options.timeout_s)};
     if (options.near_task) {
         const int place = options.near_task->place;
         const Near wish = request.near.value_or(Near{});

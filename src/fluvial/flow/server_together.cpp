@@ -43,6 +43,7 @@ void Server::schedule_together(Task& task) {
     for (const TaskId id : gang.members) {
         const TaskOptions& options = *tasks_.at(id).options;
         request.priority = std::max(request.priority, options.priority);
+        request.at_once = request.at_once || !std::isinf(options.timeout_s);
         // One of unknown length makes the gang's unknown.
         request.cost_s = std::isnan(options.cost_s)   ? options.cost_s
                          : std::isnan(request.cost_s) ? request.cost_s

@@ -25,8 +25,8 @@ int cost_step(double cost_s) {
 }  // namespace
 
 void WaitingTasks::add(const Request& request, double now_s, double work) {
-    const Likeness like{request.priority, request.widths, request.kind, cost_step(request.cost_s),
-                        request.near,     request.avoid,  request.needs};
+    const Likeness like{request.priority, request.widths, request.kind,  cost_step(request.cost_s),
+                        request.near,     request.avoid,  request.needs, request.at_once};
     if (last_ == nullptr || last_->like != like) {
         last_ = &batches_[like];
         last_->like = like;

@@ -26,6 +26,7 @@ struct Likeness {
     std::optional<Near> near = {};
     int avoid = -1;
     Needs needs = {};
+    bool at_once = false;
     auto operator<=>(const Likeness&) const = default;
 };
 
