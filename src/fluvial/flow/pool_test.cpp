@@ -184,17 +184,17 @@ TEST_CASE("a task that was sent ahead has not begun while its rank runs another"
         }
         pool.submit("sleep", {bytes_of<std::int64_t>(0)}).get();
         TaskOptions limited;
-        limited.timeout_s = 0.2;
+        limited.timeout_s = 1;
         std::vector<Future> futures;
         for (int i = 0; i < 400; ++i) {
-            const std::int64_t ms = i % 200 == 100 ? 600 : 0;
+            const std::int64_t ms = i % 200 == 100 ? 1500 : 0;
             futures.push_back(
                 pool.submit("sleep", {bytes_of(ms)}, ms > 0 ? TaskOptions() : limited));
         }
         for (const Future& future : futures) {
             CHECK_NOTHROW(future.get());
         }
-        const Future late = pool.submit("sleep", {bytes_of<std::int64_t>(600)}, limited);
+        const Future late = pool.submit("sleep", {bytes_of<std::int64_t>(1500)}, limited);
         CHECK_THROWS_AS(late.get(), TimedOut);
     }
     pool.close();
