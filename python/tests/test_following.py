@@ -219,6 +219,31 @@ def test_there_is_a_time_limit_for_the_first_step_and_for_the_next(tmp_path):
             series.next()
 
 
+def test_a_writer_that_closes_without_a_step_ends_it(name):
+    limits = {"rendezvous_timeout": 5, "step_timeout": 5}
+    with fl.open(name, follow=True, **limits) as series:
+        assert len(series) == 0
+
+        def write():
+            with fl.open(name, "w"):
+                time.sleep(1)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        assert series.next() is None
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ["run.h5", "data%T.h5", "his_*.nc"])
+def test_files_that_never_came_have_no_steps_at_their_end(tmp_path, name):
+    limits = {"rendezvous_timeout": 5, "step_timeout": 5}
+    done = tmp_path / "done"
+    done.touch()
+    with fl.open(str(tmp_path / name), follow=done, **limits) as series:
+        assert list(series) == []  # list() asks for the length first
+        assert len(series) == 0
+
+
 def test_two_writers_do_not_have_one_name(name):
     with fl.open(name, "w") as series:
         with pytest.raises(fl.InvalidArgument, match=rf"another writer .*process {os.getpid()} on"):

@@ -219,10 +219,11 @@ class FollowedFiles(FollowedSeries):
         return files
 
     def _is_complete(self) -> bool:
-        if self._latest is None or self._progress is None:
+        if self._progress is None or self._progress.writer is not Writer.NONE:
             return False
-        if self._progress.writer is not Writer.NONE:
-            return False
+        if self._latest is None:
+            # Of a numbered series that was closed without a step there is no file.
+            return self._seen_writing and not self._exists()
         if self._seen_writing:
             return True
         try:

@@ -96,6 +96,9 @@ class FollowedJoined(FollowedSeries):
     def _readable(self) -> bool:
         return self._growing.readable
 
+    def _exists(self) -> bool:
+        return bool(self._listed())
+
     def _state(self) -> object:
         paths = self._listed()
         latest = paths[max(len(self._given) - 2, 0) :][:3] + paths[-1:]

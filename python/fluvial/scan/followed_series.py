@@ -116,6 +116,11 @@ class FollowedSeries(SeriesInFiles):
             self.__dict__["_begun"] = iter(self)
         return self.__dict__["_begun"]
 
+    def __len__(self) -> int:
+        """Return how many steps are finished by now, also where no file is there yet. Local."""
+        self._check_open()
+        return len(self.steps) if self._exists() else 0
+
     def close(self) -> None:
         """Close the files; what other threads wait for ends. Idempotent."""
         self._closed = True
@@ -170,6 +175,10 @@ class FollowedSeries(SeriesInFiles):
     @property
     def _readable(self) -> bool:
         """Whether anything could be read so far."""
+        raise NotImplementedError
+
+    def _exists(self) -> bool:
+        """Tell whether there is any file."""
         raise NotImplementedError
 
     def _state(self) -> object:

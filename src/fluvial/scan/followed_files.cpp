@@ -169,8 +169,11 @@ bool FollowedFiles::open_if_whole(bool complete) {
 }
 
 bool FollowedFiles::is_complete() const {
-    if (!latest_ || !state_ || state_->first.writer != Writer::None) {
+    if (!state_ || state_->first.writer != Writer::None) {
         return false;
+    }
+    if (!latest_) {  // of a numbered series that was closed without a step there is no file
+        return seen_writing_ && !exists();
     }
     if (seen_writing_) {
         return true;

@@ -157,6 +157,20 @@ TEST_CASE("a writer that is gone is an error behind the steps that it finished")
     }
 }
 
+TEST_CASE("a writer that closes without a step ends the series") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "run%T.h5"}) {
+        CAPTURE(name);
+        Series series(folder / name, world(), following());
+        const WriterThread writing(folder / name, [](FileWriter& writer) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the follower sees it
+            writer.close();
+        });
+        CHECK_FALSE(series.next());
+        series.close();
+    }
+}
+
 TEST_CASE("files that do not come, and steps that do not, are waited for as long as was said") {
     const Folder folder;
     Series none(folder / "none.h5", world(), following(0.3));
