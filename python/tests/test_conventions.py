@@ -265,6 +265,33 @@ def test_none_is_a_new_axis_or_refused(live, file):
         dataset.reduce("mean", selection=(None, 0))
 
 
+def test_a_step_without_names_of_axes_is_selected_backwards(live):
+    whole = np.arange(12.0).reshape(4, 3)
+    dataset = live["temperature"]
+    for selection in (np.s_[::-1], np.s_[..., ::-1], np.s_[None, 3:0:-2, 1], np.s_[::-1, ::-1]):
+        np.testing.assert_array_equal(dataset[selection], whole[selection])
+        np.testing.assert_array_equal(
+            live.read(["temperature"], selection)["temperature"], whole[selection]
+        )
+    np.testing.assert_array_equal(dataset.stored(np.s_[::-1]), whole[::-1])
+    with pytest.raises(fl.InvalidArgument, match="too many entries"):
+        dataset[::-1, 0, 0]
+
+
+def test_packed_values_are_decoded_whatever_is_selected(tmp_path):
+    packed = np.array([[1, 2, -9], [4, 5, 6]], "i2")
+    expected = np.array([[0.5, 1, np.nan], [2, 2.5, 3]])
+    with fl.open("packed", "w", directory=tmp_path, readers=0) as writer:
+        with writer.step() as step:
+            step.put("x", packed, attrs={"scale_factor": 0.5, "_FillValue": -9})
+        with fl.open("packed", directory=tmp_path) as series:
+            dataset = series.next()["x"]
+            for selection in (None, (1, None), (..., None, slice(None, None, -2))):
+                np.testing.assert_array_equal(dataset[selection], expected[selection])
+            assert (dataset.dtype, dataset.stored_dtype) == ("float64", "int16")
+            np.testing.assert_array_equal(dataset.stored(), packed)
+
+
 def test_no_copy_where_none_is_allowed(live, file):
     whole = np.arange(12.0).reshape(4, 3)
     view = np.array(live["temperature"], copy=False)

@@ -156,6 +156,23 @@ def test_all_engines_speak_one_language(steps):
                 raise AssertionError(f"{name}: {error}") from error
 
 
+@pytest.mark.parametrize(
+    "selection", [np.s_[::-1], np.s_[..., ::-2], np.s_[3, ::-1, 6:1:-1], np.s_[:0:-1, ..., -1]]
+)
+def test_selections_run_backwards_as_in_numpy(steps, selection):
+    expected = labelled("t", 0)[selection]
+    found = next(iter(steps))["t"][selection]
+    np.testing.assert_array_equal(found.values, expected.values)
+    for dim in expected.dims:
+        np.testing.assert_array_equal(found[dim], expected[dim])
+
+
+@pytest.mark.parametrize("selection", [np.s_[::-1, 0, 0, 0], np.s_[::-1, ::-1, ::-1, ::-1]])
+def test_no_entry_of_a_selection_is_ignored(steps, selection):
+    with pytest.raises(fl.InvalidArgument, match="too many entries"):
+        next(iter(steps))["t"][selection]
+
+
 def test_places_have_labels(steps):
     for index, step in enumerate(steps):
         expected = labelled("t", index)

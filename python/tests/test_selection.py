@@ -19,7 +19,8 @@ def shapes_and_selections(draw):
     entries = []
     for extent in shape[: draw(st.integers(0, len(shape)))]:
         bound = st.none() | st.integers(-9, 9)
-        slices = st.builds(slice, bound, bound, st.none() | st.integers(1, 4))
+        steps = st.none() | st.integers(-4, 4).filter(bool)
+        slices = st.builds(slice, bound, bound, steps)
         ints = st.integers(-extent, extent - 1) if extent else slices
         entries.append(draw(slices | ints))
     if draw(st.booleans()):
@@ -37,9 +38,9 @@ def test_a_hyperslab_selects_what_numpy_selects(case):
         expected = array[selection]
     except IndexError:
         with pytest.raises(fl.InvalidArgument):
-            to_hyperslab(selection, shape)
+            to_hyperslab(selection, shape, backwards=True)
         return
-    (start, count, stride), dropped = to_hyperslab(selection, shape)
+    (start, count, stride), dropped = to_hyperslab(selection, shape, backwards=True)
     assert all(
         s + (n - 1) * d < extent
         for s, n, d, extent in zip(start, count, stride, shape, strict=True)
@@ -72,6 +73,11 @@ def test_a_hyperslab_selects_what_numpy_selects(case):
 def test_what_is_no_basic_indexing_is_refused_by_name(selection, message):
     with pytest.raises(fl.InvalidArgument, match=message.replace("(", r"\(")):
         to_hyperslab(selection, (4, 5))
+
+
+def test_no_step_is_0():
+    with pytest.raises(fl.InvalidArgument, match="axis 0: got step 0; allowed: any other than 0"):
+        to_hyperslab(np.s_[::0], (4, 5), backwards=True)
 
 
 def test_numpy_ints_are_ints():

@@ -50,17 +50,24 @@ def to_indexers(
 
 
 def to_hyperslab(
-    selection: Selection, shape: tuple[int, ...], *, new_axes: bool = False
+    selection: Selection,
+    shape: tuple[int, ...],
+    *,
+    new_axes: bool = False,
+    backwards: bool = False,
 ) -> tuple[Hyperslab, tuple[slice | int | None, ...]]:
     """Start, count, stride, and the index that drops the axes which were selected by an int.
 
-    With `new_axes` None adds an axis of length 1 in that index, as in NumPy.
+    With `new_axes` None adds an axis of length 1 in that index, as in NumPy; with `backwards` it
+    turns axes of which positions are selected backwards.
 
     >>> to_hyperslab((slice(2, 9, 3), -1), (10, 5))
     (((2, 4), (3, 1), (3, 1)), (slice(None, None, None), 0))
+    >>> to_hyperslab(slice(8, 0, -3), (10,), backwards=True)
+    (((2,), (3,), (3,)), (slice(None, None, -1),))
 
-    Raises OutOfBounds for ints out of range, and InvalidArgument for too many entries, steps below
-    1, fancy indexing and axes that are refused.
+    Raises OutOfBounds for ints out of range, and InvalidArgument for too many entries, steps of 0,
+    or below unless `backwards`, fancy indexing and axes that are refused.
     """
     entries = list(selection) if isinstance(selection, tuple) else [selection]
     # Not entries.count: an array's == is no bool.
@@ -89,7 +96,7 @@ def to_hyperslab(
             dropped.append(None)
             continue
         axis = len(start)
-        begin, length, step, drop = _along(entry, axis, shape[axis])
+        begin, length, step, drop = _along(entry, axis, shape[axis], backwards)
         start.append(begin)
         count.append(length)
         stride.append(step)
@@ -97,7 +104,9 @@ def to_hyperslab(
     return (tuple(start), tuple(count), tuple(stride)), tuple(dropped)
 
 
-def _along(entry: Index, axis: int, extent: int) -> tuple[int, int, int, slice | int]:
+def _along(
+    entry: Index, axis: int, extent: int, backwards: bool
+) -> tuple[int, int, int, slice | int]:
     """Return start, count, stride and what drops the axis, of one entry of a selection."""
     if not isinstance(entry, slice):
         index = to_index(entry, f"axis {axis} of the selection", "an int or a slice")
@@ -110,12 +119,16 @@ def _along(entry: Index, axis: int, extent: int) -> tuple[int, int, int, slice |
     for end in (entry.start, entry.stop, entry.step):
         if end is not None:
             to_index(end, f"the slice along axis {axis}", "a slice of int")
-    if entry.step is not None and entry.step < 1:
+    if entry.step is not None and (entry.step == 0 or (entry.step < 0 and not backwards)):
         raise _core.InvalidArgument(
-            f"cannot select along axis {axis}: got step {shown(entry.step)}; allowed: 1 or more"
+            f"cannot select along axis {axis}: got step {shown(entry.step)}; allowed: "
+            f"{'any other than 0' if backwards else '1 or more'}"
         )
     indices = range(*entry.indices(extent))
-    return indices.start if len(indices) else 0, len(indices), indices.step, slice(None)
+    turned = slice(None, None, -1) if indices.step < 0 else slice(None)
+    if not len(indices):
+        return 0, 0, abs(indices.step), turned
+    return min(indices[0], indices[-1]), len(indices), abs(indices.step), turned
 
 
 def slab_of(shape: tuple[int, ...], rank: int, size: int) -> tuple[slice, ...]:

@@ -58,7 +58,7 @@ def to_positions(chosen: object, what: str) -> Positions:
 
 def by_index(positions: Positions, indexer: object, dim: str) -> Positions:
     """Select among the positions of an axis by number, as xarray's `isel` does."""
-    axis = _axis(positions, dim)
+    axis = axis_of(positions, dim)
     if isinstance(indexer, slice):
         if indexer.step == 0:
             raise InvalidArgument(f"cannot select along '{dim}': got step 0; allowed: any other")
@@ -105,7 +105,7 @@ def by_label(
     method = to_choice(method, "method of sel()", _METHODS)
     if isinstance(label, slice) and labels.dtype.kind in "iuf":
         _refuse_text_ends(label, dim)
-    axis = _axis(positions, dim)
+    axis = axis_of(positions, dim)
     at = xr.DataArray(
         np.arange(len(axis)), dims=dim, coords={dim: labels[np.asarray(axis, dtype=np.intp)]}
     )
@@ -196,7 +196,8 @@ def to_hyperslab(axes: tuple[Positions, ...]) -> Hyperslab:
     )
 
 
-def _axis(positions: Positions, dim: str) -> range:
+def axis_of(positions: Positions, dim: str) -> range:
+    """Return the positions of an axis that was not selected away."""
     if isinstance(positions, int):
         raise InvalidArgument(
             f"'{dim}' is selected already: got a second selection; "

@@ -91,17 +91,16 @@ class View:
     def getitem(self, selection: Selection) -> View:
         """Select by NumPy's basic indexing over the dimensions that are left."""
         shape = tuple(positions.length(self.at(dim)) for dim in self.kept)
-        entries = selection if isinstance(selection, tuple) else (selection,)
-        steps = [entry.step for entry in entries if isinstance(entry, slice)]
-        if not any(isinstance(step, int) and step < 0 for step in steps):
-            (start, count, stride), dropped = to_hyperslab(selection, shape)
-            entries = tuple(
-                begin
-                if drop == 0 and not isinstance(drop, slice)
-                else slice(begin, begin + n * step, step)
-                for begin, n, step, drop in zip(start, count, stride, dropped, strict=True)
-            )
-        return self.isel(dict(zip(self.kept, entries, strict=False)))
+        (start, count, stride), index = to_hyperslab(selection, shape, backwards=True)
+        view = self
+        for dim, begin, n, step, entry in zip(self.kept, start, count, stride, index, strict=True):
+            along = positions.axis_of(self.at(dim), dim)
+            if isinstance(entry, slice):
+                chosen: Positions = along[begin : begin + n * step : step][entry]
+            else:
+                chosen = along[begin]
+            view = view.replace(dim, chosen)
+        return view
 
     def over(self, over: Over | None) -> tuple[str, ...]:
         """Return the dimensions to reduce, given by name or number; None: all."""

@@ -78,13 +78,13 @@ class Dataset(Reductions[Reduced], ByName):
 
     @property
     def dtype(self) -> np.dtype:
-        """NumPy's dtype of the elements."""
-        return np.dtype(self._core.dtype)
+        """Of the values as they are read: packed or possibly missing integers are float64."""
+        return self._lazily().dtype if self.decodes else self.stored_dtype
 
     @property
     def stored_dtype(self) -> np.dtype:
-        """The same: of the elements as they were put."""
-        return self.dtype
+        """Of the elements as they were put."""
+        return np.dtype(self._core.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -137,8 +137,8 @@ class Dataset(Reductions[Reduced], ByName):
         Parameters
         ----------
         selection
-            What NumPy's basic indexing takes, with positive steps: ``np.s_[10:20, ::2, 3]``; None:
-            everything. (Of ``dataset[None]``, as in NumPy, None is a new axis.)
+            What NumPy's basic indexing takes: ``np.s_[10:20, ::2, 3]``; None: everything. (Of
+            ``dataset[None]``, as in NumPy, None is a new axis.)
 
         Raises
         ------
@@ -156,15 +156,19 @@ class Dataset(Reductions[Reduced], ByName):
         labelled = None if _has_new_axis(selection) else self._labelled()
         if labelled is not None:
             return labelled.read(selection)
-        hyperslab, dropped = to_hyperslab(selection, self.shape, new_axes=True)
-        return self._core.read(hyperslab)[dropped]
+        hyperslab, index = to_hyperslab(selection, self.shape, new_axes=True, backwards=True)
+        if not self.decodes:
+            return self._core.read(hyperslab)[index]
+        along = zip(*hyperslab, strict=True)
+        chosen = tuple(slice(begin, begin + n * step, step) for begin, n, step in along)
+        return self._lazily().read(chosen).values[index]
 
     def stored(self, selection: Selection = None) -> np.ndarray:
         """Return the selected elements as they were put: as `read`, but not decoded or labelled."""
         if selection is None:
             return self._core.read(None)
-        hyperslab, dropped = to_hyperslab(selection, self.shape)
-        return self._core.read(hyperslab)[dropped]
+        hyperslab, index = to_hyperslab(selection, self.shape, backwards=True)
+        return self._core.read(hyperslab)[index]
 
     def __len__(self) -> int:
         if not self.shape:
@@ -341,7 +345,7 @@ class Dataset(Reductions[Reduced], ByName):
         return html_table(repr(self), ("attribute", "value"), self.attrs.items())
 
     def __repr__(self) -> str:
-        return f"<fluvial.Dataset '{self.name}' {self.dtype}{list(self.shape)}>"
+        return f"<fluvial.Dataset '{self.name}' {self.stored_dtype}{list(self.shape)}>"
 
 
 def _has_new_axis(selection: object) -> bool:

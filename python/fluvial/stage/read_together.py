@@ -43,7 +43,7 @@ def read_together(
         return {name: step[name].read(selection) for name in wanted}
     cut = None
     if selection is not None:
-        cut = functools.partial(to_hyperslab, selection, new_axes=True)
+        cut = functools.partial(to_hyperslab, selection, new_axes=True, backwards=True)
     read = core.read_together(wanted, cut, _TELLING)
     for name, array in read.items():
         if array is None:
