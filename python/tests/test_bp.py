@@ -178,13 +178,16 @@ def test_what_cannot_be_written_leaves_no_step(tmp_path):
             refused = pytest.raises(fl.InvalidArgument, match="'x' cannot be written as BP: got")
             with refused, series.step() as step:
                 step.put("x", array)
+        refused = pytest.raises(fl.InvalidArgument, match=r"of another object .*got 'a/b'; allowed")
+        with refused, series.step() as step:  # it would be read as one of "z/a"
+            step.put("z", np.ones(3), attrs={"a/b": 1})
         with pytest.raises(KeyError), series.step() as step:
             step.put("x", np.ones(3))
             raise KeyError
         with series.step(time=5.0) as step:
             step.put("x", np.ones(3))
     with fl.open(path) as file:
-        assert [(step.index, step.time) for step in file] == [(3, 5.0)]
+        assert [(step.index, step.time) for step in file] == [(4, 5.0)]
     with fl.open(path, "w") as series, series.step() as step:  # overwritten
         step.put("y", np.ones(3))
     with fl.open(path) as file:

@@ -325,7 +325,7 @@ def test_what_cannot_be_is_refused(tmp_path, monkeypatch):
     write("run.zarr", steps=1)  # overwrites what a series has written
     assert len(fl.open("run.zarr")) == 1
     with fl.open("new.zarr", "w") as series:
-        for name in ("a//b", "..", "__x", "a\\b"):
+        for name in ("a//b", "..", "__x", "a\\b", "a\0b"):
             with (
                 pytest.raises(fl.InvalidArgument, match="cannot be called that"),
                 series.step() as s,
@@ -337,6 +337,11 @@ def test_what_cannot_be_is_refused(tmp_path, monkeypatch):
         ):
             step.put("a", [1.0])
             step.put("a/b", [1.0])
+        long = pytest.raises(
+            fl.InvalidArgument, match=r"too long for a folder.*300 bytes; allowed: 255"
+        )
+        with long, series.step() as step:
+            step.put("a/" + "é" * 150, [1.0])
     assert not os.path.exists("new.zarr")
 
 

@@ -14,14 +14,21 @@ HDF5_ATTRIBUTE_BYTES_MAX = 64_000
 """Of one attribute: HDF5 keeps it in a message of at most 65,535 bytes, with its name and type."""
 
 
-def check_attributes(attrs: Mapping[str, object], what: str, bytes_max: int | None = None) -> None:
+def check_attributes(
+    attrs: Mapping[str, object],
+    what: str,
+    bytes_max: int | None = None,
+    *,
+    slashes: bool = True,
+) -> None:
     """Look at the names, the texts and the sizes of attributes of a series, group or dataset.
 
     Raises
     ------
     InvalidArgument
-        A name or a text has a NUL, at which HDF5 and ADIOS2 end it, or one attribute has no name
-        or takes more than `bytes_max` bytes.
+        A name or a text has a NUL, at which HDF5 and ADIOS2 end it, or one attribute has no name,
+        takes more than `bytes_max` bytes, or has one of the `slashes` that are not allowed in its
+        name.
     """
     for name, value in attrs.items():
         if not name:
@@ -30,6 +37,12 @@ def check_attributes(attrs: Mapping[str, object], what: str, bytes_max: int | No
                 "Call it something"
             )
         check_text(name, f"the name of an attribute of {what}")
+        if not slashes and "/" in name:
+            raise InvalidArgument(
+                f"an attribute of {what} would be one of another object in this format: got "
+                f"{shown(name)}; allowed: names without '/'. Call it something else, or give "
+                "engine='hdf5'"
+            )
         texts = value if isinstance(value, list | tuple) else [value]
         for text in texts:
             if isinstance(text, str):

@@ -62,8 +62,8 @@ class BpOutput:
         self._layout = step_layout(
             step.said.attrs, step.extents, of_series, step.said.groups, step.said.varying
         )
-        check_attributes(of_series, "the series")
-        self._layout.check_attributes()
+        check_attributes(of_series, "the series", slashes=False)
+        self._layout.check_attributes(slashes=False)
         self._number, self._parts = step.number, {}
         for name, extent in step.extents.items():
             if extent.dtype not in _DTYPES or 0 in extent.shape:
@@ -134,7 +134,7 @@ class BpOutput:
             It cannot be written.
         """
         self._of_series = series_attributes(of_series, self._pattern, _core.__version__)
-        check_attributes(self._of_series, "the series")
+        check_attributes(self._of_series, "the series", slashes=False)
         try:
             self._begin_stream()
         except (OSError, RuntimeError, ValueError) as error:

@@ -39,19 +39,21 @@ class StepLayout(NamedTuple):
     constants: dict[str, Extent]
     """Components with one value everywhere: the attribute `value`."""
 
-    def check_attributes(self, bytes_max: int | None = None) -> None:
+    def check_attributes(self, bytes_max: int | None = None, *, slashes: bool = True) -> None:
         """Look at all attributes, as `store.attribute_texts` has it.
 
         Raises
         ------
         InvalidArgument
-            One has a NUL in it, has no name, or takes more than `bytes_max` bytes.
+            One has a NUL in it, has no name, takes more than `bytes_max` bytes, or has one of the
+            `slashes` that are not allowed in its name.
         """
         for path, attrs in self.groups.items():
             check_text(path, "the name of a group")
-            check_attributes(attrs, f"'{path}'" if path else "the step", bytes_max)
+            what = f"'{path}'" if path else "the step"
+            check_attributes(attrs, what, bytes_max, slashes=slashes)
         for path, extent in {**self.datasets, **self.constants}.items():
-            check_attributes(extent.attrs, f"'{path}'", bytes_max)
+            check_attributes(extent.attrs, f"'{path}'", bytes_max, slashes=slashes)
 
 
 def series_attributes(

@@ -309,9 +309,15 @@ def _check_names(names: Iterable[str]) -> None:
             not part or set(part) == {"."} or part.startswith("__") or part in _OF_ZARR
             for part in parts
         )
-        if reserved or above & known or "\\" in name:
+        if reserved or above & known or "\\" in name or "\0" in name:
             raise InvalidArgument(
                 f"a dataset of a Zarr folder cannot be called that: got {shown(name)}; allowed: "
                 "words with single slashes between them, none of them that of another dataset, and "
                 "no file of Zarr's own"
+            )
+        if (longest := max(len(part.encode(errors="surrogateescape")) for part in parts)) > 255:
+            raise InvalidArgument(
+                f"the name of a dataset is too long for a folder: got {shown(name)}, with a word "
+                f"of {longest} bytes; allowed: 255 between two slashes. Shorten it, or give "
+                "engine='hdf5'"
             )
