@@ -188,3 +188,26 @@ def test_positions_that_the_library_of_openpmd_writes_into_bp(tmp_path):
     series.close()
     (step,) = steps_of(tmp_path / "a.bp")
     assert step["meshes/E/x"].attrs["position"] == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["s", "run.h5", "run%T.h5", "run.bp"])
+def test_a_species_and_all_meshes_have_their_attributes(tmp_path, name):
+    live = name == "s"
+    options = {"readers": 0, "directory": tmp_path} if live else {}
+    where = {"directory": tmp_path} if live else {}
+    path = name if live else str(tmp_path / name)
+    groups = {"particles/e": {"particleShape": 3.0}, "meshes": {"fieldSolver": "Yee"}}
+    with fl.open(path, "w", **options) as writer:
+        with writer.step(groups=groups) as step:
+            step.put("meshes/rho", np.ones(3))
+            step.put("particles/e/position/x", np.ones(3))
+            step.put("particles/i/position/x", np.ones(3))
+        if live:
+            series = fl.open(path, **where)
+    if not live:
+        series = fl.open(path)
+    with series:
+        step = next(iter(series))
+        assert step.particles["e"].attrs["particleShape"] == 3.0
+        assert "particleShape" not in step.particles["i"].attrs
+        assert step.meshes.attrs["fieldSolver"] == "Yee"

@@ -10,10 +10,16 @@ Records".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from ..base.arguments import to_float, unknown_name
 from .attributes import Attributes
+
+
+class _WithGroups(Protocol):
+    @property
+    def groups(self) -> Mapping[str, Attributes]:
+        """Attributes of what datasets are in, by path."""
 
 
 class Record(Mapping[str, Any]):
@@ -86,6 +92,11 @@ class Records(Mapping[str, Any]):
             if name.startswith(path) and not (without and name.startswith(without)):
                 first, _, rest = name[len(path) :].partition("/")
                 self._inside.setdefault(first, []).append(rest)
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the species, or of all meshes, as `step.groups` has them."""
+        return Attributes(cast(_WithGroups, self._step).groups.get(self.path.rstrip("/"), {}))
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._inside:
