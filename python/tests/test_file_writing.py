@@ -310,6 +310,13 @@ def test_numbered_files_that_are_there_are_refused(tmp_path):
         fl.open(str(tmp_path / "data%T.h5"), "w")
 
 
+@pytest.mark.parametrize("name", ["q%3T.h5", "q%0T.nc", "q%0123T.zarr", "q%99T.bp"])
+def test_what_would_be_a_number_and_is_none_is_refused(tmp_path, name):
+    with pytest.raises(fl.InvalidArgument, match=r"no number .*got '%\d+T' in .*%06T for six"):
+        fl.open(tmp_path / name, "w")
+    assert not list(tmp_path.iterdir())
+
+
 def test_folders_that_are_missing_and_files_that_cannot_be_written(tmp_path):
     for name in ("a.h5", "data%T.h5", "a.nc", "a.nc4"):
         with pytest.raises(OSError, match="cannot be written: got No such file"):

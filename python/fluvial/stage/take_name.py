@@ -7,7 +7,7 @@ import os
 
 from .. import _core
 from ..store.hdf5_host_file import remove_files_of_hosts
-from ..store.numbered_files import has_number, numbered_files
+from ..store.numbered_files import check_number, has_number, numbered_files
 from ..store.output_file import check_folder, check_free, remove
 from ..store.progress_mark import ProgressMark
 
@@ -21,10 +21,12 @@ def take_name(name: str, engine: str) -> ProgressMark:
     Raises
     ------
     InvalidArgument
-        Numbered files are there, another writer has the name, or a folder has it.
+        A number in it is none, numbered files are there, another writer has the name, or a folder
+        has it.
     SystemError
         Its folder is not there, or what has the name cannot be removed.
     """
+    check_number(name)
     numbered = has_number(name)
     if numbered:
         try:

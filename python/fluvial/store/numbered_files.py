@@ -12,9 +12,27 @@ from ..base.messages import shown_text
 _NUMBER = re.compile(r"%(0\d{1,2})?T")
 
 
+_MISTAKEN = re.compile(r"%\d+T")
+
+
 def has_number(name: str) -> bool:
     """Tell whether a name stands for a file of each iteration."""
     return _NUMBER.search(name) is not None
+
+
+def check_number(name: str) -> None:
+    """Refuse a name of files to write in which what would be a number is none, such as "%6T".
+
+    Raises
+    ------
+    InvalidArgument
+        It would be the name of one file, as it stands.
+    """
+    if not has_number(name) and (found := _MISTAKEN.search(name)):
+        raise InvalidArgument(
+            f"this is no number in the name of a file: got '{found[0]}' in '{shown_text(name)}'; "
+            "allowed: %T, or %06T for six digits (01 to 099 of them)"
+        )
 
 
 def shell_pattern(name: str) -> str:

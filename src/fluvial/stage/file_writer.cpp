@@ -38,6 +38,7 @@ void check(const FileWriterOptions& options) {
 void FileWriter::State::take_name() {
     static_cast<void>(
         store::make_output(options.engine, name, {}, options.compression));  // refuses
+    store::check_number(name);
     if (numbered) {
         std::map<std::uint64_t, std::string> found;
         try {

@@ -86,6 +86,21 @@ bool has_number(const std::string& name) {
     return find_mark(name).has_value();
 }
 
+void check_number(const std::string& name) {
+    if (has_number(name)) {
+        return;
+    }
+    for (std::size_t at = name.find('%'); at != std::string::npos; at = name.find('%', at + 1)) {
+        const std::size_t end = name.find_first_not_of("0123456789", at + 1);
+        if (end != std::string::npos && end > at + 1 && name[end] == 'T') {
+            throw InvalidArgument(
+                Problem{"this is no number in the name of a file",
+                        "'" + name.substr(at, end + 1 - at) + "' in '" + name + "'",
+                        "%T, or %06T for six digits (01 to 099 of them)", ""});
+        }
+    }
+}
+
 std::map<std::uint64_t, std::string> numbered_files(const std::string& pattern) {
     namespace fs = std::filesystem;
     const fs::path folder = fs::path(pattern).parent_path();

@@ -11,6 +11,10 @@ namespace fluvial::store {
 /// Whether a name stands for a file of each iteration.
 bool has_number(const std::string& name);
 
+/// Throws InvalidArgument where a name of files to write has what would be a number and is none,
+/// such as "%6T": it would be the name of one file, as it stands.
+void check_number(const std::string& name);
+
 /// The path of the file with a number: file_of_number("data_%06T.h5", 7) is "data_000007.h5".
 /// Throws InvalidArgument as numbered_files.
 std::string file_of_number(const std::string& pattern, std::uint64_t number);

@@ -39,6 +39,16 @@ TEST_CASE("what a number in a name looks like") {
     }
 }
 
+TEST_CASE("what would be a number and is none is refused in names of files to write") {
+    for (const char* name : {"data%6T.h5", "data%0T.h5", "data%0123T.h5", "100%/a%3T"}) {
+        CHECK_THROWS_WITH_AS(check_number(name), doctest::Contains("this is no number"),
+                             InvalidArgument);
+    }
+    for (const char* name : {"data%T.h5", "data%06T.h5", "100%.h5", "50%Type.h5", "a%6t.h5"}) {
+        CHECK_NOTHROW(check_number(name));
+    }
+}
+
 TEST_CASE("files are found by their numbers, in ascending order") {
     const Folder folder;
     for (const char* name : {"d10.h5", "d9.h5", "d7.h5.part", "dx.h5", "d.h5", "d-1.h5", "e3.h5"}) {
