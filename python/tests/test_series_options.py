@@ -175,3 +175,17 @@ def test_a_contact_that_is_empty_is_not_one_that_was_not_given(tmp_path):
         pytest.raises(fl.InvalidArgument, match="contact is empty"),
     ):
         fl.open("alone", directory=tmp_path, contact="")
+
+
+@pytest.mark.parametrize(("mode", "option"), [("r", "resume"), ("w", "retain")])
+def test_an_empty_name_or_folder_is_not_one_that_was_not_given(tmp_path, mode, option):
+    options = {"directory": tmp_path, "rendezvous_timeout": 5, option: ""}
+    with pytest.raises(fl.InvalidArgument, match=f"{option} is empty: got ''; allowed: a "):
+        fl.open("alone", mode, **options)
+
+
+def test_a_folder_without_retained_steps_is_named(tmp_path):
+    options = {"directory": tmp_path, "rendezvous_timeout": 0.2, "retained": tmp_path / "gone"}
+    where = r"no steps in .*gone/alone\.steps.*correct retained"
+    with pytest.raises(fl.TimedOut, match=where):
+        fl.open("alone", **options)

@@ -178,7 +178,9 @@ def test_a_step_is_not_lost_where_the_disk_is_full_when_it_is_listed(folder, sma
                     step.put("x", np.full(1, index, "u1"))
                 assert step.accepted
                 written += 1
-        except fl.TimedOut:
+        except fl.TimedOut as error:
+            policy = "full='block,discard-newest'" if retains else "raise spill_bytes"
+            assert policy in str(error)
             (disk / "filled").unlink()
         writer.close()
         reader = reader or fl.open("disk", retained=disk)

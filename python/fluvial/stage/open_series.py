@@ -42,6 +42,11 @@ _READS: dict[str, object] = {
     "contact": "",
 }
 _MAY_BE_NONE = ("resume", "network", "ports", "transport", "interfaces", "fetch", "contact")
+_NEVER_EMPTY = {
+    "contact": "what the writer's property contact says, or None, which looks for the contact file",
+    "resume": "a name under which is kept how far the job has come, or None",
+    "retain": "a folder that exists, True for that of the contact file, or None",
+}
 _FOLDERS = ("spill", "retain", "retained")
 OPTIONS_OF_WRITERS: set[str] = {"directory", *_TIMES, *_WRITES}
 OPTIONS_OF_READERS: set[str] = {"directory", *_TIMES, *_READS}
@@ -64,11 +69,9 @@ def open_series(
     options["directory"] = "" if directory is None else to_path(directory, "directory")
     if options.get("retain") is True:
         options["retain"] = options["directory"] or _default_directory()
-    if options.get("contact") == "":  # of a variable that is not set, say
-        raise InvalidArgument(
-            "contact is empty: got ''; allowed: what the writer's property contact says, or None, "
-            "which looks for the contact file"
-        )
+    for option, allowed in _NEVER_EMPTY.items():
+        if options.get(option) == "":  # of a variable that is not set, say
+            raise InvalidArgument(f"{option} is empty: got ''; allowed: {allowed}")
     for option, default in mine.items():
         options[option] = _typed(option, options.get(option, default), default)
     to_text(name, "the name of the stream")

@@ -74,10 +74,15 @@ Found wait_for_writer(const std::string& path, const std::string& name,
                     "Copy it from that host, into the folder of the option retained"});
     }
     if (!found.any()) {
-        throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
-                                    options.rendezvous_timeout_s, " s"),
-                               "no contact file " + path, "",
-                               "Start the writer, or give both jobs the same directory"});
+        const bool retained = !options.retained.empty();
+        throw TimedOut(
+            Problem{text("no writer opened '", name,
+                         "' within rendezvous_timeout=", options.rendezvous_timeout_s, " s"),
+                    text("no contact file ", path,
+                         retained ? ", and no steps in " + folder_of_steps(name, options) : ""),
+                    "",
+                    text("Start the writer, ", retained ? "correct retained, " : "",
+                         "or give both jobs the same directory")});
     }
     return found;
 }

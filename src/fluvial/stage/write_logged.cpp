@@ -26,7 +26,9 @@ void report_full_disk(const ControlBlock& control) {
         Problem{text("the disk of '", w.name,
                      "' stayed full for step_timeout=", w.options.step_timeout_s, " s"),
                 text(bytes, " bytes to write; ", describe_holders(*w.control)), "",
-                "Make room on it, raise spill_bytes, or choose full='spill,discard-newest'"});
+                w.options.full == FullPolicy::Spill
+                    ? "Make room on it, raise spill_bytes, or choose full='spill,discard-newest'"
+                    : "Make room on it, or choose full='block,discard-newest'"});
 }
 
 }  // namespace
