@@ -119,6 +119,8 @@ REFUSED = {
     "series.melt = 3": "'series.melt' in options has a type.*got 3",
     'engine = "hdf6"': "unknown engine of options: got 'hdf6'; allowed: 'stage', 'hdf5'",
     "engine = hdf5": r"options cannot be read as TOML: got .*line 1",
+    '{"engine": "hdf5", "engine": "zarr"}': r"read as JSON: got the name 'engine' twice",
+    '{"step_timeout": NaN}': r"read as JSON: got NaN, which JSON does not have",
     '{"engine": ': r"options cannot be read as JSON: got .*line 1",
     '{"a":' * 5000 + "1" + "}" * 5000: "options cannot be read|unknown option",
     "path = 3": "path of options has a type",
@@ -141,6 +143,20 @@ def test_what_cannot_be_is_refused_at_once(said, mode):
             file.write(text)
     with pytest.raises(fl.Error, match=REFUSED[said]):
         fl.open("melt", mode, options=said)
+
+
+@pytest.mark.parametrize("name", ["job.txt", "job.toml", "job.json"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_file_is_what_its_text_is(name, mark):
+    texts = ['\n {"engine": "hdf5", "path": "x.h5"}']
+    if not name.endswith(".json"):
+        texts.append('engine = "hdf5"\r\npath = "x.h5"\r\n')
+    for text in texts:
+        with open(name, "w", encoding="utf-8", newline="") as file:
+            file.write(mark + text)
+        with fl.open("melt", "w", options=name) as series, series.step() as step:
+            step.put("x", np.ones(3))
+        assert len(fl.open("x.h5")) == 1
 
 
 @pytest.mark.parametrize("said", [3, ["engine"], b"engine = 'hdf5'"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from typing import NoReturn
 
 from .._core import InvalidArgument, NoSuchFile, UnknownName
 from .arguments import said_by, to_path, to_text, wrong_type
@@ -71,7 +72,7 @@ def _table(said: object, what: str) -> tuple[Mapping[str, object], str]:
     path = to_path(said, what)
     where = f"'{shown_text(path)}'"
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:  # as editors of Windows write it, too
             text = file.read()
     except FileNotFoundError:
         raise NoSuchFile(
@@ -82,7 +83,7 @@ def _table(said: object, what: str) -> tuple[Mapping[str, object], str]:
         raise InvalidArgument(
             f"{where} cannot be read: got {_why(error)}; allowed: a file of TOML or JSON"
         ) from None
-    return _parsed(text, where, path.endswith(".json")), where
+    return _parsed(text, where, path.endswith(".json") or text.lstrip().startswith("{")), where
 
 
 def _is_text(said: str) -> bool:
@@ -93,7 +94,7 @@ def _parsed(text: str, where: str, is_json: bool) -> Mapping[str, object]:
     import tomllib  # few jobs say options, and all ranks import this module
 
     try:
-        table = json.loads(text) if is_json else tomllib.loads(text)
+        table = _of_json(text) if is_json else tomllib.loads(text)
     except ValueError as error:  # that of either
         raise InvalidArgument(
             f"{where} cannot be read as {'JSON' if is_json else 'TOML'}: got {said_by(error)}; "
@@ -106,6 +107,23 @@ def _parsed(text: str, where: str, is_json: bool) -> Mapping[str, object]:
     if not isinstance(table, Mapping):
         raise wrong_type(where, table, "a table of options")
     return table
+
+
+def _of_json(text: str) -> object:
+    return json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_constant)
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name {shown(name)} twice in one table")
+        found[name] = value
+    return found
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word}, which JSON does not have")
 
 
 def _check(table: Mapping[str, object], where: str, known: list[str]) -> None:

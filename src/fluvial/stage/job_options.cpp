@@ -52,7 +52,13 @@ std::string content_of(const std::string& path, const std::string& what) {
                                       file ? "a folder" : std::strerror(errno),
                                       "a file of TOML or JSON", ""});
     }
-    return content;
+    constexpr std::string_view mark = "\xef\xbb\xbf";  // with which editors of Windows begin UTF-8
+    return content.starts_with(mark) ? content.substr(mark.size()) : content;
+}
+
+bool in_braces(const std::string& said) {
+    const std::size_t first = said.find_first_not_of(" \t\r\n");
+    return first != std::string::npos && said[first] == '{';
 }
 
 Json parsed(const std::string& content, bool is_json, const std::string& where) {
@@ -72,13 +78,13 @@ std::optional<Said> said_by(const std::optional<std::string>& job) {
     if (said.empty()) {
         return std::nullopt;
     }
-    const std::size_t first = said.find_first_not_of(" \t\r\n");
-    const bool is_json = first != std::string::npos && said[first] == '{';
+    const bool is_json = in_braces(said);
     if (is_json || (said.find('=') != std::string::npos && !exists(said))) {
         return Said{parsed(said, is_json, what), what};
     }
     const std::string where = "'" + said + "'";
-    return Said{parsed(content_of(said, what), said.ends_with(".json"), where), where};
+    const std::string content = content_of(said, what);
+    return Said{parsed(content, said.ends_with(".json") || in_braces(content), where), where};
 }
 
 /// The names that a table may have, without that of the tables of series.

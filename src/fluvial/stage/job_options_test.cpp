@@ -102,6 +102,10 @@ TEST_CASE("files of options, and what is wrong with them") {
     const Folder folder;
     const std::string json = path_with(folder, "run.json", R"({"reserve": 2})");
     CHECK(with_job_options("melt", writing(json)).options.stream.reserve == 2);
+    for (const char* name : {"run.txt", "run.toml"}) {  // JSON, whatever it is called
+        const std::string path = path_with(folder, name, "\xef\xbb\xbf {\"reserve\": 2}");
+        CHECK(with_job_options("melt", writing(path)).options.stream.reserve == 2);
+    }
     const auto refused = [](const std::string& job, const char* message) {
         CAPTURE(job);
         CHECK_THROWS_WITH_AS(with_job_options("melt", writing(job)), doctest::Contains(message),
