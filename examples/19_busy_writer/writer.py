@@ -25,8 +25,8 @@ def compute(rounds):
     return time.perf_counter() - begin
 
 
-rounds = 200
-rounds = max(1, round(rounds * seconds / compute(rounds)))
+compute(200)  # to warm up
+rounds = max(1, round(200 * seconds / compute(200)))
 alone = min(compute(rounds) for _ in range(3))
 spent = []
 with fl.open("busy", "w") as series:
