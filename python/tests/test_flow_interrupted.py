@@ -180,7 +180,8 @@ def test_the_job_of_a_pool_is_asked_for_many_tasks_at_once(cancel, monkeypatch):
         monkeypatch.setattr(pool._core, "_ask", note)
         cancel(pool, running)
     assert asked.count("cancel") >= 3  # of a thousand tasks each
-    assert len(asked) < 50
+    # The one that runs, which might be tried again, is asked for whenever the pool is looked at.
+    assert len(asked) < 500
 
 
 def test_what_is_to_be_cancelled_is_one_of_three():
