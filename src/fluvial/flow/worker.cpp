@@ -11,7 +11,9 @@ namespace fluvial::flow {
 
 namespace {
 
-/// Reports of brief tasks leave together, but none waits for longer than this.
+/// Reports of brief tasks leave together, but with none that waits for longer than this does a next
+/// task begin. One that turns out to be long, though its function was brief, keeps them until its
+/// end.
 constexpr std::int64_t report_within_ns = 100'000;
 /// Reports wait only for a next task of the same function, when the last one was as brief as this.
 constexpr double brief_s = 20e-6;
