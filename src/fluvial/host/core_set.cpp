@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/finer_errors.hpp"
 
 namespace fluvial::host {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 [[noreturn]] void throw_no_cores(const std::string& name, const std::string& given,
                                  const char* why) {
     throw InvalidArgument(
-        Problem{text(name, " names no cores", why), text("'", given.substr(0, 80), "'"),
+        Problem{text(name, " names no cores", why), text("'", shortened(given), "'"),
                 text("numbers from 0 to ", std::thread::hardware_concurrency() - 1,
                      " and ranges of them, as '3' or '0-3,8', or 'any'"),
                 ""});
