@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -189,7 +190,7 @@ def test_elements_cross_the_network(hosts, tmp_path):
 
 
 def goes_in_circles(pid):
-    """Return whether a process computes for a second and never waits, not even for a moment.
+    """Return whether a process is there, computes for a second, and never waits for a moment.
 
     No wait of Fluvial's does so: each gives up its processor. Open MPI 4.1 does when a connection
     that breaks has damaged its list of events (event_base_loop under MPI_Improbe), 1 time in 40.
@@ -201,9 +202,12 @@ def goes_in_circles(pid):
         ticks = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
         return int(waits[1]), sum(map(int, ticks))
 
-    waits, ticks = seen()
-    time.sleep(1)
-    waits_later, ticks_later = seen()
+    try:
+        waits, ticks = seen()
+        time.sleep(1)
+        waits_later, ticks_later = seen()
+    except FileNotFoundError:
+        return False
     return waits_later == waits and ticks_later > ticks
 
 
@@ -220,8 +224,9 @@ def seen_by_the_living(hosts, where, what, alive):
     except AssertionError:
         silent = [rank for rank in alive if not (where / f"rank-{rank}").exists()]
         pids = [int((where / f"pid-{rank}").read_text()) for rank in silent]
-        if what != "kill" or not all(goes_in_circles(pid) for pid in pids):
+        if what != "kill" or not pids or not all(goes_in_circles(pid) for pid in pids):
             raise
+        warnings.warn(f"Open MPI goes in circles on ranks {silent}: another try", stacklevel=2)
         return None
     finally:
         job.terminate()
