@@ -44,6 +44,9 @@ class Child:
     ) -> None:
         """Start ``command… FD`` where FD is the number of the socket that `serve` listens on."""
         self.log = log
+        # Each side has its own cores: what it starts stays there.
+        environment = {**(os.environ if environment is None else environment)}
+        environment["FLUVIAL_SERVICE_CORES"] = "bound"
         ours, theirs = socket.socketpair()
         self._socket = ours
         self._pending = b""
@@ -53,7 +56,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=None if environment is None else dict(environment),
+                env=environment,
                 pass_fds=[theirs.fileno(), *pass_fds],
                 cwd=cwd,
                 start_new_session=True,

@@ -43,6 +43,18 @@ TEST_CASE("a thread runs where the user wants it") {
     run_on(thread, "CORES", "any");
     REQUIRE(::pthread_getaffinity_np(thread.native_handle(), sizeof now, &now) == 0);
     CHECK(CPU_COUNT(&now) >= CPU_COUNT(&own));
+    cpu_set_t taken = cores_of_this_process();
+    CHECK(!run_beside(thread, taken));
+    REQUIRE(::pthread_getaffinity_np(thread.native_handle(), sizeof now, &now) == 0);
+    CHECK(CPU_COUNT(&now) >= CPU_COUNT(&own));
+    if (CPU_COUNT(&own) > 1) {
+        CPU_ZERO(&taken);
+        CPU_SET(first, &taken);
+        CHECK(run_beside(thread, taken));
+        REQUIRE(::pthread_getaffinity_np(thread.native_handle(), sizeof now, &now) == 0);
+        CHECK(!CPU_ISSET(first, &now));
+        CHECK(CPU_COUNT(&now) >= CPU_COUNT(&own) - 1);
+    }
     stop = true;
     stop.notify_all();
     thread.join();

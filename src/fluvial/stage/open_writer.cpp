@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/core_set.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/membership.hpp"
-#include "fluvial/stage/service_cores.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
 
@@ -177,8 +177,8 @@ void attach_to_host(Writer::State& state, const Contact& contact) {
     }
 }
 
-/// On the first rank of each host, once all of that host have attached.
-void serve_other_hosts(Writer::State& state, Contact& contact, int host) {
+/// On the first rank of each host, once all of that host have attached, whose cores are `taken`.
+void serve_other_hosts(Writer::State& state, Contact& contact, int host, const cpu_set_t& taken) {
     const auto interfaces = move::interfaces_of(effective_network(state.options));
     if (interfaces.listen_on.empty()) {
         return;
@@ -192,10 +192,18 @@ void serve_other_hosts(Writer::State& state, Contact& contact, int host) {
     state.remote = std::make_unique<RemoteService>(contact.key, std::move(memory), interfaces,
                                                    move::ports_of(effective_ports(state.options)),
                                                    *state.step_event);
-    if (const std::string cores = service_cores(); !cores.empty()) {
-        state.remote->run_on(cores);
-    }
+    state.remote->place(taken);
     contact.endpoints = state.remote->endpoints();
+}
+
+/// Where the ranks of a host run. Collective.
+cpu_set_t cores_of_all(const mpi::Comm& ranks) {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (const cpu_set_t& cores : ranks.allgather_values(host::cores_of_this_process())) {
+        CPU_OR(&all, &all, &cores);
+    }
+    return all;
 }
 
 /// The ranks of one host open their part of the stream: queue, memory, and the ways to it.
@@ -233,9 +241,10 @@ Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const HostRank
         }
         join(state, state.control->writer(state.rank));
     });
+    const cpu_set_t taken = cores_of_all(host);
     mpi::agree(comm, [&] {
         if (host.rank() == 0) {
-            serve_other_hosts(state, contact, ranks.host());
+            serve_other_hosts(state, contact, ranks.host(), taken);
         }
     });
     return contact;

@@ -107,8 +107,13 @@ RemoteService::~RemoteService() {
     }
 }
 
-void RemoteService::run_on(const std::string& cores) {
-    host::run_on(thread_, service_cores_variable, cores);
+void RemoteService::place(const cpu_set_t& taken) {
+    const std::string cores = service_cores();
+    if (cores.empty()) {
+        host::run_beside(thread_, taken);
+    } else if (cores != cores_of_the_rank) {
+        host::run_on(thread_, service_cores_variable, cores);
+    }
 }
 
 void RemoteService::run() {

@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 #include "fluvial/host/event.hpp"
 #include "fluvial/move/network.hpp"
 #include "fluvial/stage/contact.hpp"
@@ -40,8 +42,9 @@ class RemoteService {
     /// Tells the first host of the same writer, and is told by it, when ranks there or here have
     /// failed or closed. Waits for its reply. Throws PeerLost, TimedOut, Refused, StaleContact.
     void follow(const Contact& first);
-    /// Its thread, and what threads it makes, run on these cores. Throws InvalidArgument.
-    void run_on(const std::string& cores);
+    /// Its thread, and what threads it makes, run on cores that are not `taken` by the writer's
+    /// ranks of this host, or where the environment says. Throws InvalidArgument.
+    void place(const cpu_set_t& taken);
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
     /// The first reader that has not got everything yet; empty: there is none.
