@@ -11,7 +11,7 @@ import signal
 
 from hypothesis import settings
 
-pytest_plugins = ["harness.many_seeds"]
+pytest_plugins = ["harness.many_seeds", "harness.other_mpi"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what is in the background so. Tests of Ctrl-C are about programs in front.

@@ -124,6 +124,7 @@ class test_a_late_reader_begins_with_the_first_step:
 
 
 @pytest.mark.random
+@pytest.mark.any_mpi(cases=3)
 @pytest.mark.parametrize("seed", SEEDS)
 @scenario(
     "writer on 2 ranks of hosts 1-2, reader on 2 ranks of hosts 1-2, "

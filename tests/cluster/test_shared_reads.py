@@ -77,6 +77,7 @@ def test_three_ranks_read_all(jobs):
     assert sum(received for received, _ in told) <= arrays * 5 * ARRAY
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 1 rank of host 1, reader on 3 ranks of host 2", writer=write, reader=read)
 def test_each_for_itself(jobs, monkeypatch):
     """By the option, and by the environment."""
@@ -94,6 +95,7 @@ def test_a_choice_that_there_is_not(tmp_path):
         fl.open("any", fetch="twice", directory=tmp_path)
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 1 rank of host 1, reader on 3 ranks of host 2", writer=write, reader=read)
 def test_encrypted_data_is_shared(jobs):
     jobs.start("writer", encrypt=True)
@@ -103,6 +105,7 @@ def test_encrypted_data_is_shared(jobs):
     assert jobs.box.sent_bytes(1) < 1.3 * 3 * ARRAY
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 1 rank of host 1, reader on 3 ranks of host 2", writer=write, reader=read)
 def test_data_by_libfabric_is_shared(jobs):
     jobs.start("writer")
@@ -112,6 +115,7 @@ def test_data_by_libfabric_is_shared(jobs):
     assert jobs.box.sent_bytes(1) < 1.3 * 3 * ARRAY
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 1 rank of host 1, reader on 3 ranks of host 2", writer=write, reader=read)
 def test_parts_that_overlap(jobs):
     """Rows in common cross once; columns that differ do not help each other, and are right."""
@@ -123,6 +127,7 @@ def test_parts_that_overlap(jobs):
     crossed(jobs, steps=6, parts=columns)
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 1 rank of host 1, reader on 3 ranks of host 2", writer=write, reader=read)
 def test_parts_that_differ(jobs):
     parts = [np.s_[0, :], np.s_[1, :], np.s_[2:4, :]]
@@ -146,6 +151,7 @@ SMALL = 40_000
 """Numbers of an array that would come along with its step."""
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 1 rank of host 1, reader on 3 ranks of host 2")
 class test_data_that_comes_along_with_steps:
     """Not where ranks want the same: it would come for each of them."""

@@ -17,6 +17,7 @@ def steps_of(outcomes):
     return outcomes[0][0]
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, fast reader on 3 ranks of hosts 1-3, "
     "slow reader on 1 rank of host 3",
@@ -33,6 +34,7 @@ def test_readers_share_steps_by_how_fast_they_are(jobs):
     assert [stats["steps_discarded"] for stats in results["writer"]] == [0, 0]
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 3, "
     "other reader on 1 rank of host 3",
@@ -100,6 +102,7 @@ class test_the_steps_of_a_reader_that_dies_go_to_the_others:
         assert all(pair in expected(4) for pair in steps)
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, stopped on 1 process of host 3, reader on 1 rank of host 3",
     timeout=90,
@@ -133,6 +136,7 @@ class test_the_steps_of_a_reader_that_is_stopped_go_to_the_others:
         assert jobs.outcome("writer").values[0]["readers_evicted"] == 1
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, brief reader on 1 rank of host 2, "
     "late reader on 1 rank of host 3",
@@ -153,6 +157,7 @@ def test_a_reader_leaves_and_another_comes(jobs):
     assert len(brief) + len(late) <= STEPS + 1
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 1, "
     "other reader on 1 rank of host 3",
@@ -169,6 +174,7 @@ def test_steps_that_the_first_host_gives_up_leave_the_queues_of_the_others(jobs)
 
 
 @pytest.mark.parametrize("full", ["discard-oldest", "discard-newest"])
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, one reader on 1 rank of host 2, "
     "other reader on 1 rank of host 3",
@@ -209,6 +215,7 @@ class test_who_looks_on_takes_no_step:
         assert all(pair in expected(2) for pair in seen)
 
 
+@pytest.mark.one_mpi
 @scenario("writer on 2 ranks of hosts 1-2", timeout=30)
 class test_steps_that_are_shared_do_not_spill:
     def writer(comm, fl, where):
@@ -256,6 +263,7 @@ def check_nothing_is_lost(jobs):
     assert 0 < len(left) <= 3
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, impatient on 1 rank of host 3, patient on 1 rank of host 3",
     writer=share_late,
@@ -266,6 +274,7 @@ def test_a_step_that_was_given_to_a_reader_and_not_seen_goes_to_another(jobs):
     check_nothing_is_lost(jobs)
 
 
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of host 1, impatient on 1 rank of host 2, patient on 1 rank of host 1",
     writer=share_late,
@@ -277,6 +286,7 @@ def test_a_step_that_is_on_its_way_to_a_reader_that_leaves_goes_to_another(jobs)
 
 
 @pytest.mark.parametrize("given_up", [range(0), range(5, 9)])
+@pytest.mark.one_mpi
 @scenario(
     "writer on 2 ranks of hosts 1-2, holder on 1 process of host 3, reader on 1 rank of host 3"
 )

@@ -64,7 +64,7 @@ def stores(request, tmp_path, temperatures):
     return tmp_path / "t.zarr"
 
 
-@pytest.mark.any_mpi
+@pytest.mark.any_mpi(cases=2)
 @pytest.mark.slow
 def test_figure_6_of_zarr(build, launcher, stores, temperatures):
     programs = build("06_collective_computing")
@@ -126,7 +126,7 @@ def rows_of(printed):
     return [(int(step), float(value), (int(y), int(x))) for step, value, y, x in found]
 
 
-@pytest.mark.any_mpi
+@pytest.mark.any_mpi(cases=3)
 @pytest.mark.parametrize("ranks", [None, 1, 2])
 def test_wrf_tasks_in_python(launcher, wrf_file, ranks):
     printed = {}

@@ -43,7 +43,7 @@ def told_by_others(where):
     return [eval(file.read_text()) for file in files]
 
 
-@pytest.mark.any_mpi
+@pytest.mark.any_mpi(cases=3)
 @pytest.mark.parametrize("after_steps", [1, 7, 20])
 @pytest.mark.parametrize(
     "said", [{"file_per": "host"}, {"aggregators": 0}, {"aggregators": 2}, {"aggregators": 4}]
