@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "fluvial/move/path_pace.hpp"
 #include "fluvial/move/path_roles.hpp"
 #include "fluvial/move/path_window.hpp"
 #include "fluvial/mpi/send_queue.hpp"
@@ -18,8 +19,8 @@ class Source final : public Role {
            std::span<const std::byte> bytes)
         : part_(part), bytes_(bytes), detour_(detour) {
         for (std::size_t i = 0; i < part.flow.paths.size(); ++i) {
-            lanes_.push_back(std::make_unique<Lane>(part.comm, part.flow.paths[i], tags[i]));
-            lanes_.back()->moved_s = part.clock->seconds();
+            lanes_.push_back(std::make_unique<Lane>(part.comm, part.flow.paths[i], tags[i],
+                                                    part.clock->seconds()));
         }
     }
 
@@ -29,12 +30,10 @@ class Source final : public Role {
             Lane& lane = *lanes_[i];
             const std::uint64_t completed = lane.queue.completed();
             if (completed != lane.completed) {
-                lane.completed = completed;
-                lane.moved_s = part_.clock->seconds();
+                lane.complete(completed, part_.clock->seconds());
                 moved = true;
             }
-            if (lane.state == Lane::Open && !lane.asked &&
-                lane.queue.posted() - completed < sends_in_flight) {
+            if (lane.takes_windows() && lane.queue.posted() - completed < sends_in_flight) {
                 moved = send_next(lane, (*part_.used)[i]) || moved;
             }
             if (lane.may_be_asked() &&
@@ -74,11 +73,28 @@ class Source final : public Role {
     }
 
   private:
+    struct Piece {
+        std::size_t offset = 0, length = 0;
+    };
     struct Lane {
         enum State { Open, Ended, GivenUp };
-        Lane(const mpi::Comm& comm, std::vector<int> ranks, int tag)
+        Lane(const mpi::Comm& comm, std::vector<int> ranks, int tag, double now_s)
             : stops(std::move(ranks)),
-              queue(comm, stops[1], tag, mpi::SendQueue::Complete::Matched) {}
+              queue(comm, stops[1], tag, mpi::SendQueue::Complete::Matched),
+              moved_s(now_s),
+              pace(now_s) {}
+
+        bool takes_windows() const { return state == Open && !asked; }
+        /// The first so many sends are complete, of which the last may be the empty window.
+        void complete(std::uint64_t sends, double now_s) {
+            std::size_t bytes = 0;
+            for (; completed < sends; ++completed) {
+                const auto number = static_cast<std::size_t>(completed);
+                bytes += number < sent.size() ? sent[number].length : 0;
+            }
+            moved_s = now_s;
+            pace.complete(bytes, now_s);
+        }
 
         /// The network's own way has no proxy that could be left out.
         bool may_be_asked() const { return stops.size() > 2 && !asked; }
@@ -88,29 +104,45 @@ class Source final : public Role {
         State state = Open;
         bool asked = false, detour = false;
         std::uint64_t completed = 0;
-        double moved_s = 0;
-        std::vector<std::size_t> sent;  ///< where its windows begin, in their order
+        double moved_s;
+        PathPace pace;
+        std::vector<Piece> sent;  ///< its windows, in their order
         /// Used in turn: the send before last out of a buffer is complete.
         std::shared_ptr<std::vector<std::byte>> buffers[sends_in_flight];
     };
 
-    std::size_t length_at(std::size_t offset) const {
-        return std::min(part_.flow.window_bytes, bytes_.size() - offset);
+    /// How much of what no path has yet goes by this one.
+    std::size_t length_for(const Lane& lane) {
+        paces_.clear();
+        std::size_t which = 0;
+        for (const auto& one : lanes_) {
+            if (one.get() == &lane) {
+                which = paces_.size();
+            }
+            if (one->takes_windows()) {
+                paces_.push_back({one->pace.bytes_per_s(part_.clock->seconds()),
+                                  one->pace.settled(), static_cast<double>(one->pace.under_way())});
+            }
+        }
+        return next_window(paces_, which, bytes_.size() - next_, part_.flow.window_bytes);
     }
 
     /// What was lost with a path goes first. False when the lane has nothing to send.
     bool send_next(Lane& lane, PathUse& use) {
-        std::size_t offset = bytes_.size();
+        Piece piece;
         if (!lost_.empty()) {
-            offset = lost_.front();
+            piece = lost_.front();
             lost_.pop_front();
         } else if (next_ < bytes_.size()) {
-            offset = next_;
-            next_ += length_at(next_);
+            piece = {next_, length_for(lane)};
+            if (piece.length == 0) {
+                return false;  // other paths will be done with it sooner
+            }
+            next_ += piece.length;
         } else if (lane.detour) {
             return false;  // no rank waits for the end of a detour
         }
-        const std::size_t length = length_at(offset);
+        const auto [offset, length] = piece;
         auto& buffer = lane.buffers[lane.queue.posted() % sends_in_flight];
         if (!buffer) {
             buffer = std::make_shared<std::vector<std::byte>>();
@@ -120,7 +152,8 @@ class Source final : public Role {
         std::memcpy(buffer->data(), &header, sizeof header);
         if (length > 0) {
             std::memcpy(buffer->data() + sizeof header, bytes_.data() + offset, length);
-            lane.sent.push_back(offset);
+            lane.sent.push_back(piece);
+            lane.pace.send(length);
             ++use.windows;
             use.bytes += length;
         } else {
@@ -143,7 +176,7 @@ class Source final : public Role {
         for (std::size_t i = static_cast<std::size_t>(come); i < lane.sent.size(); ++i) {
             lost_.push_back(lane.sent[i]);
             --use.windows;
-            use.bytes -= length_at(lane.sent[i]);
+            use.bytes -= lane.sent[i].length;
         }
         for (std::size_t stop = 1; stop + 1 < lane.stops.size(); ++stop) {
             part_.controls->tell(lane.stops[stop],
@@ -151,7 +184,8 @@ class Source final : public Role {
         }
         if (!lanes_.back()->detour) {
             const std::vector<int> direct{part_.flow.from, part_.flow.to};
-            lanes_.push_back(std::make_unique<Lane>(part_.comm, direct, detour_));
+            lanes_.push_back(
+                std::make_unique<Lane>(part_.comm, direct, detour_, part_.clock->seconds()));
             lanes_.back()->detour = true;
             part_.used->push_back({.stops = direct, .instead = true});
         }
@@ -161,8 +195,9 @@ class Source final : public Role {
     std::span<const std::byte> bytes_;
     int detour_;
     std::size_t next_ = 0;
-    std::deque<std::size_t> lost_;
+    std::deque<Piece> lost_;
     std::vector<std::unique_ptr<Lane>> lanes_;
+    std::vector<PaceOfPath> paces_;
     bool whole_ = false, heard_ = false, gave_up_ = false;
 };
 
