@@ -281,6 +281,14 @@ def test_a_dtype_of_another_byte_order_is_refused():
         fl.route.Redistribution(None, 3, other, has=[(0, 3)], wants=[(0, 3)])
 
 
+@pytest.mark.parametrize("dtype", ["S3", "M8[s]", object])
+def test_a_dtype_of_no_numbers_is_refused(dtype):
+    with pytest.raises(
+        fl.InvalidArgument, match=r"unsupported dtype: got '.*'; allowed: bool, int8"
+    ):
+        fl.route.Redistribution(None, 3, dtype, has=[(0, 3)], wants=[(0, 3)])
+
+
 def test_alone_it_copies():
     field = np.arange(24).reshape(2, 3, 4)
     with fl.route.Redistribution(

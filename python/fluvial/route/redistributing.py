@@ -33,6 +33,12 @@ class RankFlow(NamedTuple):
     """Ranks, the source and the destination included."""
 
 
+_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+
+
 class Redistribution:
     """A global array that one group of ranks has and another one wants, cut in different ways.
 
@@ -233,6 +239,11 @@ class Redistribution:
 
 def _to_native_dtype(dtype: npt.DTypeLike) -> np.dtype:
     kind = to_dtype(dtype)
+    if kind.name not in _DTYPES:
+        raise InvalidArgument(
+            f"unsupported dtype: got '{kind.name}'; allowed: {', '.join(_DTYPES)}. Convert the "
+            "array first"
+        )
     if not kind.isnative:
         raise InvalidArgument(
             f"dtype has another byte order than this machine: got {kind.str!r}; allowed: "

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/route/plan.hpp"
 #include "fluvial/route/sinks.hpp"
@@ -53,7 +54,7 @@ class Choice {
             if (at >= topology.host_of_rank().size()) {
                 throw InvalidArgument(Problem{"the topology has no host for a rank",
                                               text("rank ", rank),
-                                              text(topology.host_of_rank().size(), " ranks"),
+                                              counted(topology.host_of_rank().size(), "rank"),
                                               "Take a larger one, or list its \"ranks\""});
             }
             host_of_.push_back(topology.host_of_rank()[at]);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/fork.hpp"
 #include "fluvial/move/left_messages.hpp"
@@ -118,7 +119,7 @@ void HelperRanks::State::open() {
     const auto first = std::find(all_help.begin(), all_help.end(), 0);
     if (first == all_help.end()) {
         throw InvalidArgument(Problem{"all ranks are to help, and none to exchange data",
-                                      text(all_help.size(), " helpers"), "fewer than all ranks",
+                                      counted(all_help.size(), "helper"), "fewer than all ranks",
                                       "Say on one rank at least that it does not help"});
     }
     lead = static_cast<int>(first - all_help.begin());

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/arrival_memory.hpp"
 #include "fluvial/move/flow_sums.hpp"
@@ -300,7 +301,7 @@ void check(const mpi::Comm& comm, std::span<const RankFlow> flows,
             if (moves && (stops.size() < 2 || stops.front() != flow.from ||
                           stops.back() != flow.to || (flow.direct() && stops.size() != 2))) {
                 throw InvalidArgument(Problem{text("a path of flow ", i, " is not one of it"),
-                                              text(stops.size(), " stops"),
+                                              counted(stops.size(), "stop"),
                                               text("from ", flow.from, " to ", flow.to), ""});
             }
         }

@@ -6,30 +6,36 @@
 
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/json.hpp"
+#include "fluvial/base/letter_case.hpp"
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/route/routings/next_links.hpp"
 
 namespace fluvial::route {
 namespace {
 
-/// Numbers of nodes by name.
+/// Numbers of nodes by name, in upper or lower case: a host is called so on the network.
 class Nodes {
   public:
     explicit Nodes(const GraphDescription& from) {
         for (const auto* const list : {&from.hosts, &from.switches}) {
             for (const std::string& name : *list) {
                 check(name);
-                if (!numbers_.emplace(name, static_cast<Node>(names_.size())).second) {
-                    throw InvalidArgument(Problem{"two nodes of a topology have the same name",
-                                                  "'" + shortened(name) + "'",
-                                                  "each host and each switch once", ""});
+                const auto [at, is_new] =
+                    numbers_.emplace(lower_case(name), static_cast<Node>(names_.size()));
+                if (!is_new) {
+                    const std::string& other = names_[static_cast<std::size_t>(at->second)];
+                    throw InvalidArgument(
+                        Problem{"two nodes of a topology have the same name",
+                                text("'", shortened(name), "'",
+                                     name == other ? "" : text(" beside '", shortened(other), "'")),
+                                "each host and each switch once, in upper or lower case", ""});
                 }
                 names_.push_back(name);
             }
         }
     }
     Node number(const std::string& name, const char* what) const {
-        const auto found = numbers_.find(name);
+        const auto found = numbers_.find(lower_case(name));
         if (found == numbers_.end()) {
             throw UnknownName(
                 Problem{text(what, " names a node that is not listed"), "'" + shortened(name) + "'",

@@ -36,6 +36,24 @@ TEST_CASE("a graph in JSON has names, ranks and the bandwidths that are written 
                          UnknownName);
 }
 
+TEST_CASE("upper and lower case are the same in names of hosts") {
+    const TopologyPtr net = from_json(R"({"hosts": ["Node1", "node2.Cluster.org"], "links": [
+{"from": "node1", "to": "NODE2.cluster.org"}], "ranks": ["NODE1"]})");
+    CHECK(net->host_of_rank() == std::vector<Node>{0});
+    CHECK(net->host_named("nODE1") == 0);
+    CHECK(net->name_of(0) == "Node1");
+    CHECK(net->is_called(0, "NODE1"));
+    CHECK(net->is_called(0, "node1.cluster.org"));
+    CHECK(net->is_called(1, "NODE2"));
+    CHECK(!net->is_called(1, "NODE2.cluster.com"));
+    const std::vector<std::string> machines{"NODE2", "node1"};
+    CHECK(net->placed(machines)->host_of_rank() == std::vector<Node>{1, 0});
+    CHECK_THROWS_WITH_AS(from_json(R"({"hosts": ["a", "b", "A"]})"),
+                         doctest::Contains("same name: got 'A' beside 'a'; allowed: each host and "
+                                           "each switch once, in upper or lower case"),
+                         InvalidArgument);
+}
+
 TEST_CASE("a table says which way pairs take, others take the shortest") {
     const TopologyPtr net = from_json("{" + links + R"(, "routes": [["a", "s", "b", "t", "c"]]})");
     CHECK(net->routing().describe() == "table");
@@ -92,6 +110,9 @@ TEST_CASE("what is wrong in a file says what and where") {
         CHECK_THROWS_WITH_AS(from_json(two_links + members + "}]}"), doctest::Contains(words),
                              InvalidArgument);
     }
+    CHECK_THROWS_WITH_AS(from_json(R"({"hosts": ["a", "b"], "routes": [["a"]]})"),
+                         doctest::Contains("too short: got 1 node; allowed: two or more"),
+                         InvalidArgument);
     for (const char* text :
          {"[]", "{}", R"({"hosts": [""]})", R"({"hosts": ["a\nb"]})", R"({"hosts": "a"})",
           R"({"hosts": [1]})", R"({"hosts": ["a", "b"], "links": [{"from": "a"}]})",

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/finer_errors.hpp"
 
 namespace fluvial::route {
@@ -122,9 +123,10 @@ void check(Node nodes, std::span<const Arc> arcs, std::span<const Node> sources,
                                       "Give them in a larger unit"});
     }
     if (sources.empty() || sinks.empty()) {
-        throw InvalidArgument(Problem{"a flow has no source or no sink",
-                                      text(sources.size(), " sources, ", sinks.size(), " sinks"),
-                                      "one or more of each", ""});
+        throw InvalidArgument(
+            Problem{"a flow has no source or no sink",
+                    text(counted(sources.size(), "source"), ", ", counted(sinks.size(), "sink")),
+                    "one or more of each", ""});
     }
     for (const Node source : sources) {
         check_node(source, nodes, "a source");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::route {
@@ -25,7 +26,7 @@ std::vector<Node> nodes_on(const Graph& graph, const Route& links) {
     }
     if (nodes.empty() || std::max(nodes.front(), nodes.back()) >= graph.hosts()) {
         throw InvalidArgument(Problem{"links do not lead from host to host",
-                                      text(links.size(), " links"), "one link or more", ""});
+                                      counted(links.size(), "link"), "one link or more", ""});
     }
     return nodes;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/nearest_name.hpp"
 
@@ -98,7 +99,7 @@ Plan change_plan(const Topology& topology, std::span<const Flow> flows, const Li
     check(topology, flows_before, limits);
     if (plan.paths.size() != flows_before.size()) {
         throw InvalidArgument(Problem{"the plan to change is of other flows",
-                                      text(plan.paths.size(), " flows"), text(flows_before.size()),
+                                      counted(plan.paths.size(), "flow"), text(flows_before.size()),
                                       ""});
     }
     if (plan.planner != "disjoint" || (planner != "best" && planner != "disjoint")) {

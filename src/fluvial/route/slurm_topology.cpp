@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/letter_case.hpp"
 #include "fluvial/route/description.hpp"
 
 namespace fluvial::route {
@@ -149,9 +150,7 @@ void check_no_circle(const std::vector<Line>& lines) {
 }
 
 bool same_word(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-        return std::tolower(x) == std::tolower(y);
-    });
+    return same_but_for_case(a, b);
 }
 
 Line parse_line(std::string_view line, std::size_t number) {

@@ -7,8 +7,10 @@
 #include <numeric>
 #include <span>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/hash.hpp"
+#include "fluvial/base/letter_case.hpp"
 #include "fluvial/base/nearest_name.hpp"
 
 namespace fluvial::route {
@@ -39,7 +41,7 @@ Topology::Topology(std::string description, Graph graph, RoutingPtr routing,
       host_of_rank_(std::move(host_of_rank)),
       fingerprint_(fingerprint_of(graph_, *routing_, names_)) {
     if (!names_.empty() && names_.size() != static_cast<std::size_t>(graph_.nodes())) {
-        throw InvalidArgument(Problem{"not every node has a name", text(names_.size(), " names"),
+        throw InvalidArgument(Problem{"not every node has a name", counted(names_.size(), "name"),
                                       text(graph_.nodes(), " names, or none"), ""});
     }
     if (host_of_rank_.empty()) {
@@ -71,7 +73,8 @@ bool Topology::is_called(Node host, std::string_view name) const {
     const std::string_view own = names_[static_cast<std::size_t>(host)];
     const std::size_t dot = own.find('.'), other_dot = name.find('.');
     const bool both = (dot == own.npos) == (other_dot == name.npos);
-    return both ? own == name : own.substr(0, dot) == name.substr(0, other_dot);
+    return both ? same_but_for_case(own, name)
+                : same_but_for_case(own.substr(0, dot), name.substr(0, other_dot));
 }
 
 TopologyPtr Topology::placed(std::span<const std::string> host_of_each_rank) const {
@@ -102,7 +105,7 @@ TopologyPtr Topology::placed(std::span<const std::string> host_of_each_rank) con
 
 Node Topology::host_named(std::string_view name) const {
     for (std::size_t i = 0; i < names_.size() && static_cast<Node>(i) < hosts(); ++i) {
-        if (names_[i] == name) {
+        if (same_but_for_case(names_[i], name)) {
             return static_cast<Node>(i);
         }
     }

@@ -49,13 +49,14 @@ class Topology {
     const Routing& routing() const { return *routing_; }
     Node hosts() const { return graph_.hosts(); }
     std::string name_of(Node node) const;
-    /// Throws UnknownName where no host has this name; its number is a name of each host.
+    /// Throws UnknownName where no host has this name, in upper or lower case; its number is a name
+    /// of each host.
     Node host_named(std::string_view name) const;
     const std::vector<Node>& host_of_rank() const { return host_of_rank_; }
     /// Its hosts have names, and not only numbers.
     bool named() const { return !names_.empty(); }
-    /// The host has this name. Where one of the two has no domain, that of the other is left out:
-    /// "n1" is "n1.cluster".
+    /// The host has this name, in upper or lower case. Where one of the two has no domain, that of
+    /// the other is left out: "n1" is "N1.cluster".
     bool is_called(Node host, std::string_view name) const;
     /// The same network, where each rank runs on the host that is called so. Throws InvalidArgument
     /// unless hosts have names, UnknownName where none has this one.

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/hash.hpp"
 
@@ -219,7 +220,7 @@ class ByTable final : public Routing {
                           const std::vector<std::string>& names) {
         if (nodes.size() < 2) {
             throw InvalidArgument(Problem{"a route of the table is too short",
-                                          text(nodes.size(), " nodes"), "two or more", ""});
+                                          counted(nodes.size(), "node"), "two or more", ""});
         }
         if (std::max(nodes.front(), nodes.back()) >= graph.hosts()) {
             throw InvalidArgument(Problem{"a route of the table ends at a switch",

@@ -4,6 +4,7 @@
 /// the second; a host has 1 switch above it, a switch of the first level 2.
 #include <algorithm>
 
+#include "fluvial/base/counted.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/route/registry.hpp"
 #include "fluvial/route/routings/next_links.hpp"
@@ -64,7 +65,7 @@ TopologyPtr make_fat_tree(TopologyText& words) {
     }
     if (tree.up.size() != tree.down.size()) {
         throw InvalidArgument(Problem{"option 'up' of a fat tree has another number of levels",
-                                      text_of(tree.up), text(tree.down.size(), " numbers"), ""});
+                                      text_of(tree.up), counted(tree.down.size(), "number"), ""});
     }
     std::vector<int> level;
     std::int64_t nodes = 0;
