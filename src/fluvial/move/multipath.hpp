@@ -7,7 +7,8 @@
 /// | rank        | finds                          | what it does |
 /// |-------------|--------------------------------|---------------------------------------------|
 /// | source      | a path with fewer than 2       | sends the next window along it, so a path |
-/// |             | windows on their way           | that is twice as fast carries twice as much |
+/// |             | windows on their way           | that is twice as fast carries twice as much; |
+/// |             |                                | how long it is: path_pace.hpp |
 /// | source      | all windows are handed out     | sends an empty window along each path |
 /// | source      | a path by way of a proxy that  | asks the destination how many of its windows |
 /// |             | has stood still for too long   | have come |
