@@ -47,8 +47,9 @@ Plan plan_direct(const Topology& topology, std::span<const Flow> flows);
 /// short and long ones are spread alike over the sources (Bui et al. 2016, Algorithm 1, balanced).
 /// Candidates are chains of whole routes, the fewest links first. A flow that finds no path of its
 /// own goes direct, and shares links. Where a flow has fewer paths than a maximum flow, one of them
-/// is exchanged for others as long as that helps. Flows that are also in `kept`, with their paths,
-/// keep these; the others are planned around them.
+/// is exchanged for others as long as that helps. At the end the slowest flow takes paths over from
+/// others, as long as these stay faster than it was. Flows that are also in `kept`, with their
+/// paths, keep these; the others are planned around them.
 Plan plan_disjoint(const Topology& topology, std::span<const Flow> flows, const Limits& limits = {},
                    std::span<const Flow> kept_flows = {}, const Plan* kept = nullptr);
 

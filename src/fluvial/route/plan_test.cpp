@@ -101,6 +101,21 @@ TEST_CASE("flows are planned together: random pairs, and two groups") {
     }
 }
 
+TEST_CASE("the slowest flow takes paths over from others that stay faster than it was") {
+    const TopologyPtr torus = make_topology("torus:4x4");
+    for (const std::vector<Flow>& flows :
+         {std::vector<Flow>{{4, 12, 1e6}, {9, 1, 1e6}, {13, 15, 1e6}},
+          std::vector<Flow>{{1, 9, 1e6}, {6, 0, 1e6}, {7, 3, 1e6}},
+          std::vector<Flow>{{6, 15, 1e6}, {10, 9, 1e6}, {3, 8, 1e6}}}) {
+        const Plan plan = plan_disjoint(*torus, flows);  // 2, 3 and 3 or 4 paths in rounds alone
+        check_plan(*torus, flows, {}, plan);
+        for (const std::vector<Path>& paths : plan.paths) {
+            CHECK(paths.size() == 3);
+        }
+        CHECK(plan.speed_up() == doctest::Approx(3));
+    }
+}
+
 TEST_CASE("where many flows want the one link between two groups, shared paths win") {
     const TopologyPtr fly = make_topology("dragonfly:9x8x4");
     std::vector<Flow> flows;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The planner that gives paths links of their own.
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "fluvial/route/max_flow.hpp"
@@ -13,6 +15,13 @@ namespace {
 
 /// Candidates that are tried in place of a path, before a flow is content with what it has.
 constexpr std::size_t exchanges_max = 64;
+/// The same where a slow flow takes a path over from another one; how many flows may hand a path
+/// on, one to the next.
+constexpr std::size_t taken_over_max = 16;
+constexpr int handed_on_max = 3;
+/// Searches for this: for one path, and for each flow of the plan, as they fail again and again
+/// where all flows are equally slow.
+constexpr std::size_t searches_of_path_max = 50, searches_of_flow_max = 16;
 
 class DisjointPlanner {
   public:
@@ -50,6 +59,7 @@ class DisjointPlanner {
             });
             std::erase_if(open, [&](std::size_t flow) { return !find_one_more(flow); });
         }
+        help_the_slowest(settled);
         return result();
     }
 
@@ -113,6 +123,90 @@ class DisjointPlanner {
         return false;
     }
 
+    /// The time of the plan is that of its slowest flows: as long as others can give them a path
+    /// and are still faster than they were, they do.
+    void help_the_slowest(const std::vector<bool>& settled) {
+        std::size_t left = searches_of_flow_max * flows_.size();
+        for (bool helped = true; helped;) {
+            helped = false;
+            double most = 0;
+            for (std::size_t flow = 0; flow < flows_.size(); ++flow) {
+                most = std::max(most, can_be_helped(flow, settled) ? bytes_of_a_path(flow) : 0);
+            }
+            for (std::size_t flow = 0; flow < flows_.size(); ++flow) {
+                if (can_be_helped(flow, settled) && bytes_of_a_path(flow) >= most) {
+                    const std::size_t given = std::min(left, searches_of_path_max);
+                    searches_left_ = given;
+                    helped = take_over(flow, most, handed_on_max, settled) || helped;
+                    left -= given - searches_left_;
+                }
+            }
+        }
+    }
+    bool can_be_helped(std::size_t flow, const std::vector<bool>& settled) const {
+        return !settled[flow] && !of_flow_[flow].empty();
+    }
+    /// What one of its paths carries.
+    double bytes_of_a_path(std::size_t flow) const {
+        const double paths = static_cast<double>(of_flow_[flow].size());
+        return std::max(flows_[flow].bytes, 1.0) / paths;
+    }
+
+    /// One path more for a flow, at the cost of others whose paths still carry less than `most`
+    /// bytes. False, and nothing is changed, where there is none.
+    bool take_over(std::size_t flow, double most, int handed_on, const std::vector<bool>& settled) {
+        const auto [from, to, bytes] = flows_[flow];
+        const auto most_paths = static_cast<std::size_t>(limits_.paths_per_flow);
+        if (of_flow_[flow].size() >= most_paths || searches_left_ == 0) {
+            return false;
+        }
+        --searches_left_;
+        const auto out = topology_.graph().out(from), in = topology_.graph().in(to);
+        if (any_free(out) && any_free(in)) {
+            if (auto path = search_.shortest(from, to)) {
+                add(flow, std::move(*path));
+                return true;
+            }
+        }
+        const std::function<bool(int)> may_take = [&](int owner) {
+            const std::size_t other = flow_of_[static_cast<std::size_t>(owner)];
+            return other != flow && !settled[other] && of_flow_[other].size() > 1;
+        };
+        const auto may_have = [&](LinkId id) {
+            const int owner = occupancy_.owner(id);
+            return owner == Occupancy::nobody || may_take(owner);
+        };
+        if (handed_on == 0 || std::ranges::none_of(out, may_have) ||
+            std::ranges::none_of(in, may_have)) {
+            return false;
+        }
+        const auto candidates = search_.taking_from_one(from, to, taken_over_max, may_take);
+        for (const Candidate& candidate : candidates) {
+            const int number = candidate.owner;
+            if (number == Occupancy::nobody) {
+                continue;
+            }
+            const std::size_t other = flow_of_[static_cast<std::size_t>(number)];
+            const Path before = paths_[static_cast<std::size_t>(number)];
+            hand(number, flow, candidate.path);
+            if (bytes_of_a_path(other) < most || take_over(other, most, handed_on - 1, settled)) {
+                return true;
+            }
+            hand(number, other, before);
+        }
+        return false;
+    }
+    /// A path becomes another one, of another flow.
+    void hand(int number, std::size_t flow, const Path& path) {
+        const auto at = static_cast<std::size_t>(number);
+        std::erase(of_flow_[flow_of_[at]], number);
+        occupancy_.take_back(paths_[at]);
+        occupancy_.give(path, number);
+        paths_[at] = path;
+        flow_of_[at] = flow;
+        of_flow_[flow].push_back(number);
+    }
+
     bool is_of(int owner, std::size_t flow) const {
         return flow_of_[static_cast<std::size_t>(owner)] == flow;
     }
@@ -151,6 +245,7 @@ class DisjointPlanner {
     std::vector<Path> paths_;
     std::vector<std::size_t> flow_of_;       ///< by path
     std::vector<std::vector<int>> of_flow_;  ///< numbers of paths
+    std::size_t searches_left_ = 0;
 };
 
 }  // namespace
