@@ -48,29 +48,31 @@ bool is_own(const std::string& address, const std::vector<Interface>& here) {
 
 }  // namespace
 
-std::vector<Endpoint> endpoints_by(const std::string& chosen, std::vector<Endpoint> endpoints) {
-    if (!by_name(chosen)) {
-        return endpoints;
+void check_interfaces(const std::string& chosen) {
+    if (by_name(chosen)) {
+        fitting(chosen, interfaces());
     }
-    const std::vector<Interface> usable = fitting(chosen, interfaces());
+}
+
+std::vector<Endpoint> led_to(const std::string& chosen, std::vector<Endpoint> endpoints) {
+    if (by_name(chosen)) {
+        const std::vector<Interface> usable = fitting(chosen, interfaces());
+        std::erase_if(endpoints, [&](const Endpoint& endpoint) {
+            return leading_to(endpoint.address, usable) == nullptr;
+        });
+    }
+    return endpoints;
+}
+
+void throw_none_led_to(const std::string& chosen, const std::vector<Endpoint>& endpoints) {
     std::string all;
     for (const Endpoint& endpoint : endpoints) {
         all += text(all.empty() ? "" : ", ", text_of(endpoint));
     }
-    std::erase_if(endpoints, [&](const Endpoint& endpoint) {
-        return leading_to(endpoint.address, usable) == nullptr;
-    });
-    if (endpoints.empty()) {
-        throw InvalidArgument(
-            Problem{"the interfaces that were chosen lead to no address of the "
-                    "writer",
-                    text("interfaces='", chosen.substr(0, 80), "'"),
-                    text("'auto', 'one', or interfaces with a network that has "
-                         "one of ",
-                         all),
-                    ""});
-    }
-    return endpoints;
+    throw InvalidArgument(
+        Problem{"the interfaces that were chosen lead to no address of the writer",
+                text("interfaces='", chosen.substr(0, 80), "'"),
+                text("'auto', 'one', or interfaces with a network that has one of ", all), ""});
 }
 
 std::vector<Reach> rails_among(const std::vector<Interface>& here,

@@ -20,11 +20,15 @@ struct Reach {
     Endpoint endpoint;
 };
 
-/// Of `endpoints` those that the interfaces `chosen` of this host may use: all with "auto" and
-/// "one"; or those in the networks of interfaces that are given by name, address or network,
-/// several separated by commas. Throws InvalidArgument, which lists the interfaces, when there are
-/// none.
-std::vector<Endpoint> endpoints_by(const std::string& chosen, std::vector<Endpoint> endpoints);
+/// "auto", "one", or interfaces of this host that are up, by name, address or network, several
+/// separated by commas. Throws InvalidArgument, which lists the interfaces, for others.
+void check_interfaces(const std::string& chosen);
+/// Of `endpoints` those that the interfaces `chosen` may use: all with "auto" and "one", or those
+/// in the networks of the interfaces that are given. Throws InvalidArgument as check_interfaces().
+std::vector<Endpoint> led_to(const std::string& chosen, std::vector<Endpoint> endpoints);
+/// Throws InvalidArgument: they lead to none of `endpoints`.
+[[noreturn]] void throw_none_led_to(const std::string& chosen,
+                                    const std::vector<Endpoint>& endpoints);
 
 /// The rails to the host of these endpoints, `first` first. With "one" only that; with "auto" also
 /// each endpoint in the network of another interface, if this is neither a bridge nor a tunnel;

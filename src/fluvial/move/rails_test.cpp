@@ -65,10 +65,18 @@ TEST_CASE("interfaces that are chosen count, whatever they are, and others do no
 
 TEST_CASE("endpoints that the chosen interfaces of this very host reach") {
     const std::vector<Endpoint> all = {{"203.0.113.7", 1}, {"127.0.0.5", 2}};
-    CHECK(endpoints_by("auto", all) == all);
-    CHECK(endpoints_by("lo", all) == std::vector<Endpoint>{{"127.0.0.5", 2}});
-    CHECK_THROWS_WITH_AS(endpoints_by("127.0.0.1", {{"203.0.113.7", 1}}),
+    CHECK(led_to("auto", all) == all);
+    CHECK(led_to("lo", all) == std::vector<Endpoint>{{"127.0.0.5", 2}});
+    CHECK(led_to("127.0.0.1", {{"203.0.113.7", 1}}).empty());
+    CHECK_THROWS_WITH_AS(throw_none_led_to("127.0.0.1", all),
                          doctest::Contains("lead to no address of the writer"), InvalidArgument);
-    CHECK_THROWS_WITH_AS(endpoints_by("no-such0", all), doctest::Contains("lo (127.0.0.1/8)"),
-                         InvalidArgument);
+    for (const char* bad : {"no-such0", "lo,no-such0", "203.0.113.0/24", ","}) {
+        CHECK_THROWS_WITH_AS(led_to(bad, all), doctest::Contains("lo (127.0.0.1/8)"),
+                             InvalidArgument);
+        CHECK_THROWS_WITH_AS(check_interfaces(bad), doctest::Contains("lo (127.0.0.1/8)"),
+                             InvalidArgument);
+    }
+    for (const char* good : {"auto", "one", "lo", "127.0.0.0/8"}) {
+        CHECK_NOTHROW(check_interfaces(good));
+    }
 }

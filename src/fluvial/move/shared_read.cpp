@@ -14,7 +14,7 @@ using State = SharedClaims::State;
 using Want = SharedClaims::Want;
 
 /// What a rank brings at a time: more costs others, which wait for it; less costs it requests.
-constexpr std::uint64_t batch_bytes_max = std::uint64_t{4} << 20;
+constexpr std::uint64_t shared_batch_bytes_max = std::uint64_t{4} << 20;
 
 /// Windows that this rank brings for all; gives up those that it has not published.
 class Claimed {
@@ -63,7 +63,7 @@ class SharedReading final : public progress::Waiting {
     }
 
     void run() {
-        if (bytes_of(alone_) > batch_bytes_max) {  // others would wait for it
+        if (bytes_of(alone_) > shared_batch_bytes_max) {  // others would wait for it
             bring(std::exchange(alone_, {}));
         }
         while (true) {
@@ -129,7 +129,7 @@ class SharedReading final : public progress::Waiting {
             bytes += window.stretch.bytes;
         }
         const auto ranks = static_cast<std::uint64_t>(std::max(1, claims_.ranks()));
-        return std::min(bytes / (2 * ranks), batch_bytes_max);
+        return std::min(bytes / (2 * ranks), shared_batch_bytes_max);
     }
     /// False when others bring all that is left.
     bool bring_some() {

@@ -15,6 +15,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/host/process.hpp"
+#include "fluvial/move/host_name.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -67,13 +68,13 @@ std::string prefix_of(int other) {
 
 move::Endpoint endpoint_in(const std::string& path, const std::string& said) {
     try {
-        return move::endpoint_of(said);
+        return move::endpoint_by_name(said);
     } catch (const InvalidArgument&) {
-        throw InvalidArgument(Problem{path + " names what is no address of a network",
-                                      "'" + said + "'",
-                                      "\"10.77.0.1:40123\" or \"[fd00::1]:40123\"",
-                                      "The contact is damaged: start the writer again, or get the "
-                                      "original from its owner"});
+        throw InvalidArgument(
+            Problem{path + " names what is no address of a network", "'" + said + "'",
+                    "\"10.77.0.1:40123\", \"[fd00::1]:40123\" or \"node17:40123\"",
+                    "The contact is damaged: start the writer again, or get the "
+                    "original from its owner"});
     }
 }
 
@@ -128,7 +129,9 @@ Contact host_of(Fields& fields, const std::string& prefix, const std::string& pa
     contact.socket = fields.take(prefix + "socket");
     std::istringstream endpoints(fields.take(prefix + "addresses"));
     for (std::string endpoint; std::getline(endpoints, endpoint, ',');) {
-        contact.endpoints.push_back(endpoint_in(path, endpoint));
+        move::Endpoint said = endpoint_in(path, endpoint);
+        auto& list = move::is_host_name(said.address) ? contact.names : contact.endpoints;
+        list.push_back(std::move(said));
     }
     std::istringstream ranks(fields.take(prefix + "ranks"));
     for (std::string rank; std::getline(ranks, rank, ',');) {
@@ -139,8 +142,10 @@ Contact host_of(Fields& fields, const std::string& prefix, const std::string& pa
 
 std::string fields_of(const Contact& contact, const std::string& prefix) {
     std::string endpoints, ranks;
-    for (const move::Endpoint& endpoint : contact.endpoints) {
-        endpoints += text(endpoints.empty() ? "" : ",", text_of(endpoint));
+    for (const auto* list : {&contact.endpoints, &contact.names}) {
+        for (const move::Endpoint& endpoint : *list) {
+            endpoints += text(endpoints.empty() ? "" : ",", text_of(endpoint));
+        }
     }
     for (const int rank : contact.ranks) {
         ranks += text(ranks.empty() ? "" : ",", rank);
@@ -257,11 +262,15 @@ bool is_on_this_host(const Contact& contact) {
            (contact.network_namespace.empty() || contact.network_namespace == network_namespace());
 }
 
+bool is_listening(const Contact& contact) {
+    return !contact.endpoints.empty() || !contact.names.empty();
+}
+
 void check_reachable(const Contact& contact) {
     constexpr const char* remedy =
         "Give the writer a network (option network, or FLUVIAL_NETWORK), or start the reader on "
         "the writer's host";
-    if (!contact.endpoints.empty() || is_on_this_host(contact)) {
+    if (is_listening(contact) || is_on_this_host(contact)) {
         return;
     }
     const std::string booted = boot_id();

@@ -33,6 +33,8 @@ struct Contact {
     Key key{};
     /// Where readers on other hosts may connect; none: nowhere.
     std::vector<move::Endpoint> endpoints{};
+    /// The same by the host's name, for where these addresses are not, or no longer, its own.
+    std::vector<move::Endpoint> names{};
     /// The writer's ranks on that host; empty: all of them.
     std::vector<int> ranks{};
     /// Of a writer on several hosts: the others.
@@ -73,6 +75,8 @@ std::optional<Contact> read_contact(const std::string& path);
 
 /// This process can share memory with the writer's ranks on the first host.
 bool is_on_this_host(const Contact& contact);
+/// The writer's ranks there can be reached over a network.
+bool is_listening(const Contact& contact);
 /// Throws Error, which says what there is instead, when the writer can be reached neither through
 /// memory nor over a network.
 void check_reachable(const Contact& contact);

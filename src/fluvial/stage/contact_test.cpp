@@ -223,10 +223,14 @@ TEST_CASE("a writer elsewhere is reached at the addresses that its file names") 
     CHECK_NOTHROW(check_reachable(contact));
     contact.boot_id = "0000";
     contact.endpoints = {{"10.77.0.1", 40123}, {"fd00::1", 40123}};
+    contact.names = {{"node17.cluster.org", 40123}};
     const PublishedContact published(folder.file(), contact);
     const auto read = read_contact(folder.file());
     REQUIRE(read);
     CHECK(read->endpoints == contact.endpoints);
+    CHECK(read->names == contact.names);
+    CHECK(content_of(folder.file()).find("10.77.0.1:40123,[fd00::1]:40123,node17.cluster.org") !=
+          std::string::npos);
     CHECK_NOTHROW(check_reachable(*read));
 }
 
@@ -235,7 +239,7 @@ TEST_CASE("addresses that are none are refused") {
     const PublishedContact published(folder.file(), new_contact());
     const std::string content = content_of(folder.file());
     const auto addresses = content.find("addresses=") + 10;
-    for (const char* bad : {"10.77.0.1", "10.77.0.1:0", "10.77.0.1:70000", "host:40123",
+    for (const char* bad : {"10.77.0.1", "10.77.0.1:0", "10.77.0.1:70000", "host:0",
                             "[fd00::1:40123", ":40123", ""}) {
         std::string changed = content;
         changed.insert(addresses, text(bad, ",10.77.0.1:40123,"));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -10,6 +11,8 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/host/core_set.hpp"
+#include "fluvial/move/host_name.hpp"
+#include "fluvial/move/interface.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/given_steps.hpp"
@@ -177,6 +180,16 @@ void attach_to_host(Writer::State& state, const Contact& contact) {
     }
 }
 
+/// How hosts elsewhere may know this one, should its addresses not be what they are here.
+std::vector<move::Endpoint> by_name(const Contact& contact) {
+    const bool reachable = !std::ranges::all_of(
+        contact.endpoints, [](const auto& one) { return move::is_loopback(one.address); });
+    if (!reachable || !move::is_host_name(contact.host) || contact.host == "localhost") {
+        return {};
+    }
+    return {{contact.host, contact.endpoints.front().port}};
+}
+
 /// On the first rank of each host, once all of that host have attached, whose cores are `taken`.
 void serve_other_hosts(Writer::State& state, Contact& contact, int host, const cpu_set_t& taken) {
     const auto interfaces = move::interfaces_of(effective_network(state.options));
@@ -194,6 +207,7 @@ void serve_other_hosts(Writer::State& state, Contact& contact, int host, const c
                                                    *state.step_event);
     state.remote->place(taken);
     contact.endpoints = state.remote->endpoints();
+    contact.names = by_name(contact);
 }
 
 /// Where the ranks of a host run. Collective.

@@ -58,8 +58,11 @@ RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
       contact_(contact),
       options_(options),
       interfaces_(effective_interfaces(options)) {
-    contact_.endpoints = move::endpoints_by(interfaces_, contact.endpoints);
-    connection_ = connect_to(contact_, options.stall_timeout_s, endpoint_);
+    connection_ = connect_to(contact_, options.stall_timeout_s, endpoint_, interfaces_);
+    auto& listed = contact_.endpoints = move::led_to(interfaces_, contact.endpoints);
+    if (std::ranges::find(listed, endpoint_) == listed.end()) {
+        listed = {endpoint_};  // found by the host's name: none of those answers
+    }
     interface_ = move::interface_of(connection_->socket().own_address());
     // What does not work is told here, and as far as can be before the writer counts this reader.
     std::unique_ptr<move::FabricHalf> half;

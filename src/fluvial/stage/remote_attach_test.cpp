@@ -35,11 +35,13 @@ class ForgetfulHost {
     ForgetfulHost(const ForgetfulHost&) = delete;
     ForgetfulHost& operator=(const ForgetfulHost&) = delete;
 
-    Reader open(double rendezvous_timeout_s) const {
+    const Contact& contact() const { return contact_; }
+    Reader open(double rendezvous_timeout_s) const { return open(contact_, rendezvous_timeout_s); }
+    static Reader open(const Contact& contact, double rendezvous_timeout_s) {
         ReaderOptions options;
         options.rendezvous_timeout_s = rendezvous_timeout_s;
         options.transport = "tcp";
-        options.contact = format_contact(contact_);
+        options.contact = format_contact(contact);
         return {"test", mpi::Comm(), options};
     }
     int asked() const { return asked_; }
@@ -127,4 +129,21 @@ TEST_CASE("a writer that listens on the loopback interface of another host has n
     contact.boot_id = "that of another host";
     CHECK_THROWS_WITH_AS(connect_to(contact, 10, found),
                          doctest::Contains("listens on the loopback interface alone"), Error);
+}
+
+TEST_CASE("a host is found by its name where its addresses lead nowhere") {
+    const ForgetfulHost host(0, encode(AttachedMessage{}));
+    Contact moved = host.contact();
+    moved.boot_id = "that of another host";
+    moved.names = {{"localhost", moved.endpoints.front().port}};
+    moved.endpoints = {{"127.0.0.1", 1}};  // where no process listens
+    CHECK_NOTHROW(ForgetfulHost::open(moved, 30));
+    CHECK(host.asked() == 1);
+    moved.names.front().address = "no-such.invalid";
+    CHECK_THROWS_WITH_AS(ForgetfulHost::open(moved, 0),
+                         doctest::Contains("127.0.0.1:1: Connection refused, no-such.invalid:"),
+                         StaleContact);
+    moved.endpoints.clear();
+    CHECK_THROWS_WITH_AS(ForgetfulHost::open(moved, 0), doctest::Contains("cannot be reached"),
+                         Error);
 }

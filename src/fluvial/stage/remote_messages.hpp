@@ -106,11 +106,12 @@ class CutOff : public PeerLost, public MayPass {
     using PeerLost::PeerLost;
 };
 
-/// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key.
-/// Waits. Throws StaleContact when no process listens at any of them, Error when they cannot be
-/// reached (OutOfReach, where they may be later), CutOff, Refused.
+/// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key:
+/// those to which `interfaces` lead (move/rails.hpp), and where none of them answers, the addresses
+/// that the host's name has here. Waits. Throws StaleContact when no process listens at any of
+/// them, Error when they cannot be reached (OutOfReach, where they may be later), CutOff, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
-                                  move::Endpoint& found);
+                                  move::Endpoint& found, const std::string& interfaces = "auto");
 /// The same of one endpoint. A connection that ends before the key is proven may have had to make
 /// room for others: it is tried again until the deadline. Throws PeerLost, TimedOut, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
