@@ -201,8 +201,8 @@ def open(
     Parameters
     ----------
     name
-        Of a stream: 1 to 128 letters, digits, ".", "_" or "-", the same for both jobs. Of files:
-        see above.
+        Of a stream: 1 to 128 letters, digits, ".", "_" or "-", the same for both jobs; or, for
+        readers, "fluvial://HOST:PORT/NAME". Of files: see above.
     mode
         "w" or "r".
     comm
@@ -262,7 +262,8 @@ def open(
         commas); None: FLUVIAL_NETWORK or "auto". A reader that connects proves that it
         can read the contact file, which must lie in a folder that the hosts share.
     ports
-        Writer: "40000-40100", those that a firewall lets through; None: FLUVIAL_PORTS, or any.
+        Writer: "40000-40100", those that a firewall lets through, or "40000", at which readers find
+        it as fluvial://HOST:40000/NAME; None: FLUVIAL_PORTS, or any.
     encrypt
         Writer: data is encrypted on its way to other hosts. What is said about it always is.
     transport
@@ -279,7 +280,8 @@ def open(
         host "once", for all of them, or for "each" by itself; None: FLUVIAL_FETCH or "once".
     contact
         Reader: what the writer's `contact` says, where the contact file cannot be seen. It holds
-        the key: pass it on as you would a password.
+        the key: pass it on as you would a password. Or "HOST:PORT", where the writer gives it to
+        readers that have its key, in the file of FLUVIAL_KEY.
     start
         Reader: begin with the "oldest" step still queued, with the "next" to be completed, or with
         the "first" of all, of a stream that is retained; or "observe": look on. Each call of `next`

@@ -52,6 +52,8 @@ def means_files(name: object, mode: str, options: Collection[str]) -> bool:
     """Tell whether files are meant: they exist, or could be nothing else."""
     if not isinstance(name, str) or not FILE_OPTIONS.isdisjoint(options):
         return isinstance(name, str | os.PathLike | list | tuple)
+    if name.startswith("fluvial://"):  # where the writer of a stream is
+        return False
     suffix = _suffix(name)
     if suffix in _SUFFIXES or suffix in _OF_OTHERS or "/" in name or "%" in name:
         return True

@@ -43,7 +43,8 @@ _READS: dict[str, object] = {
 }
 _MAY_BE_NONE = ("resume", "network", "ports", "transport", "interfaces", "fetch", "contact")
 _NEVER_EMPTY = {
-    "contact": "what the writer's property contact says, or None, which looks for the contact file",
+    "contact": "what the writer's property contact says, HOST:PORT, where it gives that, or None, "
+    "which looks for the contact file",
     "resume": "a name under which is kept how far the job has come, or None",
     "retain": "a folder that exists, True for that of the contact file, or None",
 }

@@ -110,7 +110,8 @@ int fluvial_writer_close(fluvial_writer* writer);
 int fluvial_writer_abort(fluvial_writer* writer);
 
 /// Opens a series for reading: files where there are some of that name, or where it has the suffix
-/// of a format, a "/" or a "%"; else a stream, whose writer is waited for. All ranks are one
+/// of a format, a "/" or a "%"; else a stream, whose writer is waited for, or is at
+/// "fluvial://HOST:PORT/NAME" and has the same key in the file of FLUVIAL_KEY. All ranks are one
 /// reader and get the same steps. Options: `engine`; of a stream `start`, `resume`, `retained`,
 /// `directory`, `transport`, `interfaces`, `fetch`, `contact`; of files `follow` ("true": they are
 /// still being written), `until`; of both `rendezvous_timeout`, `step_timeout`, `stall_timeout`,

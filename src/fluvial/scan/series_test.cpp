@@ -2,13 +2,16 @@
 // Series of openPMD are in series_iterations_test.cpp.
 #include "fluvial/scan/series.hpp"
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
@@ -140,6 +143,38 @@ TEST_CASE("one analysis finds the same in the steps of a stream and in the recor
     const std::vector<double> found = analysed(stored);
     CHECK(found.size() == 12);
     CHECK(found == analysed(*stream.series));
+}
+
+TEST_CASE("a stream is found by its writer's address, and the key of both") {
+    const Folder folder;
+    const std::string key = (folder.path / "key").string();
+    std::ofstream(key) << std::string(64, 'a');
+    ::chmod(key.c_str(), 0600);
+    ::setenv("FLUVIAL_KEY", key.c_str(), 1);
+    stage::WriterOptions options;
+    options.readers = 0;
+    options.directory = folder.path;
+    options.network = "lo";
+    stage::Writer writer("series", mpi::Comm(), options);
+    auto step = writer.begin_step({{"time", 0.5}});
+    step.end();
+    const std::string contact = writer.contact();
+    const auto addresses = contact.find("addresses=127.0.0.1:") + 20;
+    const std::string port =
+        contact.substr(addresses, contact.find_first_of(",\n", addresses) - addresses);
+    SeriesOptions reading;
+    reading.stream.start = stage::Start::Observe;  // so that the step stays for the next reader
+    std::vector<std::string> hosts = {"localhost", "127.0.0.1"};
+    if (contact.find("[::1]") != std::string::npos) {
+        hosts.emplace_back("[::1]");
+    }
+    for (const std::string& host : hosts) {
+        Series series("fluvial://" + host + ":" + port + "/series", mpi::Comm(), reading);
+        CHECK(series.live());
+        CHECK(series.next());
+    }
+    writer.close();
+    ::unsetenv("FLUVIAL_KEY");
 }
 
 TEST_CASE("steps of files by position, and streams that have none") {

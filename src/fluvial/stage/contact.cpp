@@ -312,14 +312,18 @@ Contact contact_from_text(const std::string& words) {
     std::string lines = words;
     std::erase(lines, '\r');  // of a text from another system
     try {
-        if (auto contact = parse("the option contact", lines)) {
+        const bool several = lines.find('\n') != std::string::npos;
+        if (auto contact = several ? parse("the option contact", lines) : std::nullopt) {
             return std::move(*contact);
         }
     } catch (const Error& error) {
         throw InvalidArgument(error.what());
     }
-    throw InvalidArgument(Problem{"this is no contact of a writer", words.substr(0, 40),
-                                  "what the writer's property contact says, whole", ""});
+    throw InvalidArgument(
+        Problem{"this is no contact of a writer", words.substr(0, 40),
+                "what the writer's property contact says, whole, or HOST:PORT, where a "
+                "writer with the same FLUVIAL_KEY gives it",
+                ""});
 }
 
 Bytes encode_contact(const Contact& contact) {

@@ -16,10 +16,12 @@ namespace fluvial::stage {
 struct Found {
     std::optional<Contact> contact;
     std::optional<StepLog> retained;
+    std::string why{};  ///< a contact that is served was not given, as far as is known
     bool any() const { return contact || retained; }
 };
 
-/// What there is now; `path`: of the contact file, unless the option contact says what that would.
+/// What there is now; `path`: of the contact file, unless the option contact says what that would,
+/// or where that is served: then this waits for a reply, for a few seconds.
 /// Throws StaleContact where the writer is dead and has retained nothing, and what read_contact and
 /// open_retained throw.
 Found look_for(const std::string& path, const std::string& name, const ReaderOptions& options);

@@ -19,6 +19,7 @@
 #include "fluvial/stage/reader_state.hpp"
 #include "fluvial/stage/remote_seat.hpp"
 #include "fluvial/stage/retained_steps.hpp"
+#include "fluvial/stage/served_contact.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
 
@@ -200,10 +201,10 @@ class Attaching {
     std::shared_ptr<Seat> take_seat_with_writer() {
         const Deadline deadline(options_.rendezvous_timeout_s);
         while (true) {
-            Found found = wait_for_writer(path_, name_, options_, deadline);
+            Found found = wait_for_writer(path(), name_, options_, deadline);
             if (found.contact && found.contact->socket == gone_) {
                 if (auto retained = open_retained(name_, options_)) {
-                    found = {std::nullopt, std::move(retained)};
+                    found = {std::nullopt, std::move(retained), {}};
                 }
             }
             if (resumes()) {
@@ -243,7 +244,8 @@ class Attaching {
     /// of a job on another host that it let in: they need no file.
     std::shared_ptr<Seat> take_seat_beside_first() {
         const Contact& writer = *lead.writer;
-        const auto found = look_for(path_, name_, options_).contact;
+        const auto found =
+            is_served(options_) ? std::nullopt : look_for(path(), name_, options_).contact;
         if (found && found->socket != writer.socket) {
             throw PeerLost(Problem{"the writer was replaced by another while this was opened",
                                    text("process ", found->pid), "the writer that rank 0 found",
@@ -270,7 +272,7 @@ class Attaching {
 
     /// A writer that ended in order just now took its file with it: the next may come.
     bool is_there(const Contact& writer) const {
-        const auto now = look_for(path_, name_, options_).contact;
+        const auto now = look_for(path(), name_, options_).contact;
         return now && now->socket == writer.socket;
     }
 
@@ -288,18 +290,18 @@ class Attaching {
     const std::string& name_;
     const ReadingRank own_;
     const ReaderOptions& options_;
-    const std::string path_ = contact_path(options_.directory, name_);
+    std::string path() const { return contact_path(options_.directory, name_); }
     std::string gone_;  ///< of a dead writer whose number another process has
     PositionClaims claims_;
 };
 
 }  // namespace
 
-std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const mpi::Comm& comm,
-                                                 const ReaderOptions& options) {
+std::shared_ptr<Reader::State> open_reader_state(const std::string& called, const mpi::Comm& comm,
+                                                 const ReaderOptions& said) {
     auto state = make_shared_where_made<Reader::State>();
-    state->name = name;
-    state->options = options;
+    std::string& name = state->name = called;
+    ReaderOptions& options = state->options = said;
     Attaching attaching(name, comm, options);
     const auto say = [&](Terms& terms) {
         const char* remedy = "Give every rank the same name and options";
@@ -308,7 +310,13 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
         terms.add("the option 'resume'", exact(options.resume), remedy);
         terms.add("the option 'retained'", exact(options.retained), remedy);
     };
-    mpi::agree_on(comm, [&] { validate(name, options); }, say);
+    mpi::agree_on(
+        comm,
+        [&] {
+            take_address(name, options);
+            validate(name, options);
+        },
+        say);
     mpi::agree(comm, [&] {
         if (options.start == Start::Observe && comm.size() > 1) {
             throw InvalidArgument(

@@ -18,6 +18,7 @@
 #include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/shared_key.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
 
@@ -154,8 +155,13 @@ struct Drawn {
     std::uint64_t run = 0;
 };
 
-Drawn draw(const mpi::Comm& comm) {
+Drawn draw(const std::string& name, const mpi::Comm& comm) {
     Drawn drawn{new_contact().key, 0};
+    mpi::agree(comm, [&] {
+        if (const auto shared = comm.rank() == 0 ? shared_key(name) : std::nullopt) {
+            drawn.key = *shared;
+        }
+    });
     std::random_device random;
     drawn.run = std::uint64_t{random()} << 32 | random();
     const Bytes first = comm.bcast(std::as_bytes(std::span(&drawn, 1)), 0);
@@ -306,7 +312,7 @@ void wait_for_readers(const Writer::State& state) {
 
 /// All but what is this rank's alone. Collective.
 void open_together(Writer::State& state, const mpi::Comm& comm, HostRanks& host, bool one_host) {
-    const Contact mine = open_on_host(state, comm, host, draw(comm));
+    const Contact mine = open_on_host(state, comm, host, draw(state.name, comm));
     const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
     state.contact = format_contact(all);
     mpi::agree(comm, [&] {
@@ -315,6 +321,9 @@ void open_together(Writer::State& state, const mpi::Comm& comm, HostRanks& host,
         }
         if (comm.rank() == 0) {
             state.published = std::make_unique<PublishedContact>(state.path, all);
+            if (state.remote) {
+                state.remote->serve_contact(state.contact);
+            }
         }
     });
     host.close();

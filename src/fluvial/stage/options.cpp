@@ -17,6 +17,7 @@
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/move/network.hpp"
 #include "fluvial/stage/service_cores.hpp"
+#include "fluvial/store/engines.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -130,6 +131,12 @@ std::string chosen(const std::string& option, const char* variable, const char* 
 }  // namespace
 
 void validate(const std::string& name, const WriterOptions& options) {
+    if (store::names_address(name)) {
+        throw InvalidArgument(Problem{"a writer has no address in its name",
+                                      "'" + name.substr(0, 80) + "'",
+                                      "the stream's name alone, behind the last '/'",
+                                      "Say by the option ports at which port readers find it"});
+    }
     check_stream_name(name);
     check_choice<FullPolicy>("full", options.full, full_policies);
     check_choice<FullPolicy>("on_full_disk", options.on_full_disk, disk_policies);

@@ -98,7 +98,8 @@ struct ReaderOptions {
     /// What several ranks of this job on one host want of a step that is elsewhere: "once", one of
     /// them brings it for all; "each", every rank for itself; empty: FLUVIAL_FETCH or "once".
     std::string fetch{};
-    /// What Writer::contact() said, in the place of a contact file.
+    /// What Writer::contact() said, in the place of a contact file; or "HOST:PORT", where a writer
+    /// with the same FLUVIAL_KEY gives it, as it does where a name is "fluvial://HOST:PORT/NAME".
     std::string contact{};
 };
 

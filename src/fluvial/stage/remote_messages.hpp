@@ -31,6 +31,8 @@
 /// | it is, over another    | reader                      | has not got, and what follows         |
 /// | connection             | none: it was given up       | Failed                                |
 /// | Peer: its host         | another host of the writer  | Good; what writer_peer.hpp has        |
+/// | Contact                | the contact of all ranks    | Contact: it (served_contact.hpp)      |
+/// |                        | none yet                    | nothing, and hangs up                 |
 ///
 /// A reader that was evicted is told so by its next Next. It asks for the next step once it has got
 /// the reply, and may have several steps in its hands meanwhile.
@@ -62,7 +64,8 @@ enum class FromReader : std::uint8_t {
     Peer,
     Wants,
     GoesOn,
-    Given
+    Given,
+    Contact
 };
 enum class FromWriter : std::uint8_t {
     Attached,
@@ -73,7 +76,8 @@ enum class FromWriter : std::uint8_t {
     Status,
     Beat,
     Good,
-    Gone
+    Gone,
+    Contact
 };
 /// What a message of a step has of a rank's record.
 enum class RecordSent : std::uint8_t {

@@ -47,6 +47,8 @@ class RemoteService {
     void place(const cpu_set_t& taken);
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
+    /// From now on clients that prove the key are given this contact of the whole writer.
+    void serve_contact(std::string contact);
     /// The first reader that has not got everything yet; empty: there is none.
     std::string waits_for();
     /// Sends a step that is complete to the readers that have asked for it, from the thread that
@@ -79,6 +81,7 @@ class RemoteService {
     void let_in();
     void serve_visitors();
     bool admit(Visitor& visitor);
+    bool give_contact(Visitor& visitor);
     void attach(Visitor& visitor, const AttachMessage& wanted);
     void carry_data(Visitor& visitor, ByteReader& in);
     void go_on(Visitor& visitor, const GoesOnMessage& message);
@@ -99,6 +102,7 @@ class RemoteService {
     std::list<WriterPeer> peers_;
     mutable std::mutex mutex_;  ///< of what follows
     std::optional<WriterPeer> new_peer_;
+    std::string contact_;  ///< empty: not known yet
     std::string waits_for_ = "readers that have not been looked at";
     std::atomic<bool> draining_{false};  ///< waits_for() was called
     std::atomic<bool> stop_{false};

@@ -16,10 +16,17 @@ SaidEngine said_engine(const std::string& engine) {
     return {variable == nullptr ? "" : variable, "FLUVIAL_ENGINE"};
 }
 
+bool names_address(const std::string& name) {
+    return name.starts_with("fluvial://");
+}
+
 bool names_files(const std::string& name) {
     constexpr std::array<std::string_view, 12> suffixes = {".nc",   ".nc3", ".nc4",  ".nc5",
                                                            ".cdf",  ".h5",  ".hdf5", ".he5",
                                                            ".zarr", ".bp",  ".bp4",  ".bp5"};
+    if (names_address(name)) {
+        return false;
+    }
     return name.find('%') != std::string::npos || name.find('/') != std::string::npos ||
            std::any_of(suffixes.begin(), suffixes.end(),
                        [&](std::string_view suffix) { return name.ends_with(suffix); });

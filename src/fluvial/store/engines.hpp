@@ -13,6 +13,9 @@ struct SaidEngine {
 };
 SaidEngine said_engine(const std::string& engine);
 
+/// Whether a name says where the writer of a stream is: "fluvial://HOST:PORT/NAME".
+bool names_address(const std::string& name);
+
 /// Whether a name can be that of files alone: it has the suffix of a format, a "/" or a "%".
 /// Formats that C++ cannot read count: a reader waits for no stream of such a name.
 bool names_files(const std::string& name);

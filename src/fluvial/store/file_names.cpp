@@ -7,6 +7,7 @@
 #include <glob.h>
 
 #include "fluvial/base/finer_errors.hpp"
+#include "fluvial/store/engines.hpp"
 
 namespace fluvial::store {
 namespace {
@@ -38,7 +39,8 @@ std::vector<std::string> files_of_pattern(const std::string& pattern) {
 
 bool is_pattern(const std::string& name) {
     std::error_code error;
-    return name.find_first_of("*?[") != std::string::npos && !std::filesystem::exists(name, error);
+    return !names_address(name) && name.find_first_of("*?[") != std::string::npos &&
+           !std::filesystem::exists(name, error);
 }
 
 bool FileNames::several() const {

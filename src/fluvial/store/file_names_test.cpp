@@ -74,3 +74,7 @@ TEST_CASE("patterns that fit nothing, and empty lists") {
                          doctest::Contains("no such files: got '/nowhere/*.nc'"), NoSuchFile);
     CHECK_THROWS_AS(FileNames(Paths{}).paths(), InvalidArgument);
 }
+
+TEST_CASE("the address of a stream's writer is no pattern, whatever numbers its host has") {
+    CHECK(!FileNames("fluvial://[fd00::1]:40000/run").several());
+}
