@@ -13,6 +13,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from harness.box import Box, NoBox
+from harness.sentence import Link
 
 if TYPE_CHECKING:
     import fluvial as fl
@@ -112,10 +113,37 @@ def shape_port(box: Box, number: int, bandwidth: float, device: str = "eth0") ->
         raise NoBox(f"no shaped cables here: {error.stderr.strip()}") from error
 
 
+def shape_all(box: Box, link: Link) -> None:
+    """Give the cables of all hosts of a box what a scenario says of its links."""
+    for number in range(1, box.hosts + 1):
+        shape_port(box, number, link.bandwidth)
+        if link.delay_s:
+            _delay(box, number, link.delay_s)
+
+
+def _delay(box: Box, number: int, seconds: float) -> None:
+    # Where the packet leaves its host: once on its way.
+    words = ["tc", "-n", box.name(number), "qdisc", "add", "dev", "eth0", "parent", "1:1"]
+    words += ["netem", "delay", f"{seconds * 1e6:.0f}us", "limit", "100000"]
+    try:
+        subprocess.run(words, capture_output=True, text=True, check=True)
+    except subprocess.CalledProcessError as error:
+        raise NoBox(f"this kernel delays no packets (netem): {error.stderr.strip()}") from error
+
+
 def _shape(namespace: str, device: str, bandwidth: float) -> None:
     # Linux counts 14 bytes of each packet more than TCP does, and 52 of headers.
     words = ["tc", "-n", namespace, "qdisc", "replace", "dev", device]
-    words += ["root", "tbf", "rate", f"{bandwidth * 8:.0f}bit", "burst", str(_BURST_BYTES)]
+    words += [
+        "root",
+        "handle",
+        "1:",
+        "tbf",
+        "rate",
+        f"{bandwidth * 8:.0f}bit",
+        "burst",
+        str(_BURST_BYTES),
+    ]
     words += ["limit", str(_QUEUE_BYTES)]
     subprocess.run(words, capture_output=True, text=True, check=True)
 

@@ -18,8 +18,9 @@ from fluvial.launch import Launcher
 from fluvial.launch.supervisor import TIMED_OUT
 
 from harness import copies
-from harness.box import Box
-from harness.sentence import Cast
+from harness.box import Box, NoBox
+from harness.fabric import shape_all
+from harness.sentence import Cast, Link
 from harness.watched_job import WatchedJob
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
@@ -97,7 +98,14 @@ class Jobs:
     keeps = False  # whether ranks that have played wait for their next seed
 
     def __init__(
-        self, casts: Sequence[Cast], *, module: str, test: str, where: pathlib.Path, timeout: float
+        self,
+        casts: Sequence[Cast],
+        *,
+        module: str,
+        test: str,
+        where: pathlib.Path,
+        timeout: float,
+        link: Link | None = None,
     ):
         self.where = where
         self._casts = {cast.name: cast for cast in casts}
@@ -113,6 +121,12 @@ class Jobs:
         hosts = max((host for cast in casts for host in cast.hosts), default=0)
         self.box = Box(hosts) if hosts else None
         """The cluster in a box of a scenario with hosts."""
+        if self.box and link:
+            try:
+                shape_all(self.box, link)
+            except NoBox:
+                self.box.close()
+                raise
 
     def start(self, *names: str, **arguments: Any) -> WatchedJob:
         """Start the named jobs (all that are not started when none is named); return the last.

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.box import NoBox
 from harness.jobs import Jobs
-from harness.sentence import parse
+from harness.sentence import link_of, parse
 
 Role = Callable[..., Any]
 
@@ -24,7 +24,9 @@ def scenario(
     Parameters
     ----------
     sentence
-        The jobs and their sizes: "writer on 2 ranks, reader on 3 ranks".
+        The jobs and their sizes: "writer on 2 ranks, reader on 3 ranks"; and what joins the hosts
+        of a cluster in a box: "writer on 2 hosts x 2 ranks, reader on 1 host x 3 ranks, link 100
+        Mbit/s" (see `harness.sentence`).
     timeout
         Seconds for all jobs together; then every process is killed and the test fails.
     roles
@@ -34,7 +36,7 @@ def scenario(
 
     The check gets the jobs, not yet started, and after them any pytest fixtures and parameters.
     """
-    casts = parse(sentence)
+    casts, link = parse(sentence), link_of(sentence)
 
     def decorate(subject: type | Callable[..., None]) -> Callable[..., None]:
         functions = dict(vars(subject)) if isinstance(subject, type) else dict(roles)
@@ -57,6 +59,7 @@ def scenario(
                 test=subject.__name__,
                 where=tmp_path,
                 timeout=timeout,
+                link=link,
             ) as jobs:
                 check(jobs, **others)
 
