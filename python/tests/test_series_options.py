@@ -169,6 +169,17 @@ def test_a_writer_that_lets_nobody_connect(tmp_path):
         fl.open("alone", directory=tmp_path, transport="tcp")
 
 
+def test_interfaces_that_are_none_are_told_before_a_writer_is_there(tmp_path, monkeypatch):
+    begin = time.monotonic()
+    for wrong in ("no-such0", "lo,203.0.113.0/24"):
+        with pytest.raises(fl.InvalidArgument, match=r"option interfaces: got .*lo \(127"):
+            fl.open("gas", directory=tmp_path, interfaces=wrong, rendezvous_timeout=30)
+    monkeypatch.setenv("FLUVIAL_INTERFACES", "no-such0")
+    with pytest.raises(fl.InvalidArgument, match="option interfaces: got 'no-such0'"):
+        fl.open("gas", directory=tmp_path, rendezvous_timeout=30)
+    assert time.monotonic() - begin < 15
+
+
 def test_a_contact_that_is_empty_is_not_one_that_was_not_given(tmp_path):
     with (
         fl.open("alone", "w", directory=tmp_path, readers=0),

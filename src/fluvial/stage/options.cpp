@@ -16,6 +16,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/nearest_name.hpp"
 #include "fluvial/move/network.hpp"
+#include "fluvial/move/rails.hpp"
 #include "fluvial/stage/service_cores.hpp"
 #include "fluvial/store/engines.hpp"
 
@@ -222,6 +223,7 @@ void validate(const std::string& name, const ReaderOptions& options) {
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
     transport_of(options);
+    move::check_interfaces(effective_interfaces(options));
     fetches_once(options);
 }
 
