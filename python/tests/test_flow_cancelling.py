@@ -164,34 +164,23 @@ def test_a_program_of_a_task_is_killed(tmp_path):
     assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
 
 
-def test_a_task_that_was_sent_ahead_does_not_begin(tmp_path):
-    """It waits on its rank, behind one of a kind that has been brief.
-
-    A task that lost its core for a moment was not: then none is sent ahead, and another pool tries.
-    """
-    pools = 5
-    for number in range(pools):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with fl.Pool(1) as pool:
-            brief = pool.with_options(kind="brief")
-            for done in [brief.submit(abs, -1) for _ in range(200)]:
-                done.result()
-            blocks = brief.submit(_compute, folder / "blocks")
-            behind = [brief.submit((folder / str(i)).write_text, "ran") for i in range(20)]
-            wait_until((folder / "begun").exists)
-            deadline = time.monotonic() + 2
-            while not behind[0].running() and time.monotonic() < deadline:
-                time.sleep(0.01)
-            ahead = behind[0].running()
-            assert not ahead or not behind[0].cancel()
-            assert all(future.cancel(running=True) for future in behind)
-            assert blocks.cancel(running=True)
-            assert pool.submit(abs, -1).result(timeout=30) == 1
-        assert sorted(path.name for path in folder.iterdir()) == ["begun", "blocks"]
-        if ahead:
-            return
-    pytest.fail(f"no task was sent ahead in {pools} pools")
+def test_tasks_that_were_sent_behind_one_that_lasts_do_not_begin(tmp_path):
+    """Their rank gives them back, and they are cancelled as others that wait."""
+    with fl.Pool(1) as pool:
+        brief = pool.with_options(kind="brief")
+        for done in [brief.submit(abs, -1) for _ in range(200)]:
+            done.result()
+        before = [brief.submit(abs, -i) for i in range(5)]
+        lasts = brief.submit(_compute, tmp_path / "lasts")
+        behind = [brief.submit((tmp_path / str(i)).write_text, "ran") for i in range(20)]
+        assert [future.result(timeout=30) for future in before] == list(range(5))
+        wait_until((tmp_path / "begun").exists)
+        assert all(future.cancel(running=True) for future in behind[10:])
+        for future in behind[:10]:
+            wait_until(future.cancel)
+        assert not lasts.done() and lasts.cancel(running=True)
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "lasts"]
 
 
 def test_others_of_a_team_whose_task_has_failed_are_told(tmp_path):

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from fluvial.launch import Launcher
 
@@ -12,6 +13,7 @@ PROGRAM = pathlib.Path(__file__).with_name("pool_rank.py")
 SERVERS_PROGRAM = PROGRAM.with_name("pool_servers_rank.py")
 TEAM_PROGRAM = PROGRAM.with_name("pool_team_rank.py")
 KEEPING_PROGRAM = PROGRAM.with_name("pool_keeping_rank.py")
+AHEAD_PROGRAM = PROGRAM.with_name("pool_ahead_rank.py")
 
 # Launchers end a job when one of their children dies, so each rank is the child of a shell, which
 # waits until the lead has told what it saw.
@@ -93,6 +95,20 @@ def test_the_first_rank_of_a_team_dies_and_the_others_go_on_at_once(servers, tmp
     assert left == "True"
     assert again == "1"
     assert end.startswith(f"PeerLost: rank {first} of the pool: ")
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("servers", [1, 3])
+def test_what_a_rank_was_sent_and_had_not_begun_runs_elsewhere(servers, tmp_path):
+    np.zeros(100, "i4").tofile(tmp_path / "counts")
+    lost, kinds, behind, counts, end = seen_by_lead(
+        AHEAD_PROGRAM, 2 + 2 * servers, [str(servers), str(tmp_path)], tmp_path
+    )
+    assert "the process died" in lost
+    assert (kinds, behind) == ("{'PeerLost'}", "[]")
+    assert counts == str([1] * 100)  # once each, also those whose results were lost
+    assert end.startswith("PeerLost: rank ")
 
 
 @pytest.mark.any_mpi

@@ -24,6 +24,7 @@ Members::Members(const mpi::Comm& comm, double stall_timeout_s)
     mpi::Comm host = comm.split_by_host(mpi::Comm::Split::OnThread);
     Seat mine{static_cast<int>(host.min(own_rank_)), host::own_process(), {}};
     ranks_per_core_ = host::ranks_per_core(host)[static_cast<std::size_t>(host.rank())];
+    begun_ = std::make_unique<BegunTasks>(host);
     host.close();
     if (!std::isinf(stall_timeout_s)) {
         mine.beats = progress::own_beats_place();
@@ -115,6 +116,17 @@ std::optional<TaskFailure> Members::look() {
     }
     looked_ns_ = now_ns();
     return std::nullopt;
+}
+
+std::optional<TaskId> Members::last_begun(int rank) const {
+    if (rank == own_rank_ || !is_dead(rank)) {
+        return std::nullopt;
+    }
+    int place = 0;  // the ranks of a host are in the order of the pool's
+    for (int other = 0; other < rank; ++other) {
+        place += host_of(other) == host_of(rank) ? 1 : 0;
+    }
+    return begun_->last(place);
 }
 
 std::optional<TaskFailure> Members::lead_lost() {

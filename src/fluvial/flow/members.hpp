@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "fluvial/flow/begun_tasks.hpp"
 #include "fluvial/flow/function.hpp"
 #include "fluvial/host/process.hpp"
 #include "fluvial/move/distant_beats.hpp"
@@ -39,6 +40,11 @@ class Members {
     /// A rank that has died, or is stopped, since the last call, but for the lead; its `rank` says
     /// which. Local; some microseconds a rank where it looks, which is four times a second.
     std::optional<TaskFailure> look();
+    /// This rank begins a task now. Local; costs a store.
+    void note_begun(TaskId task) { begun_->note(task); }
+    /// The task that a rank began last, 0 for none, if that can be known and is the last that it
+    /// ever will: the rank is on this host, and has died. Local.
+    std::optional<TaskId> last_begun(int rank) const;
     /// The lead has died, is stopped, or cannot be reached. Local.
     std::optional<TaskFailure> lead_lost();
 
@@ -54,6 +60,7 @@ class Members {
     double stall_timeout_s_;
     double ranks_per_core_ = 1;
     std::vector<Seat> seats_;
+    std::unique_ptr<BegunTasks> begun_;
     std::vector<int> watched_;  ///< others on this host that can be seen, but for the lead
     std::unique_ptr<progress::Heartbeats> heartbeats_;
     std::unique_ptr<progress::Heartbeats> lead_heartbeats_;  ///< where the lead is on this host

@@ -13,9 +13,11 @@
 /// | Stop    | server, each rank         | it ends what is before, and says Bye |
 /// | Note    | rank of a team, its first | that waits for a Note of each other rank |
 /// | Done    | first of a team, server   | the task is over, its ranks are idle |
+/// | Unbegun | rank, server              | it will not begin the task, which goes elsewhere |
 /// | Failed  | any of a team, server     | no result; others may wait for this rank |
 /// | Bye     | each rank, server         | it sends nothing more |
 /// | Lost    | relay, server             | that rank of its host is lost |
+/// | Died    | relay, server             | the same, and which task it had begun last |
 ///
 /// A rank carries out what the server sends in the order in which it was sent. In a pool of several
 /// servers the lead is the one that is meant here; what goes to a rank that another server (a
@@ -59,7 +61,9 @@ enum class Word : std::uint8_t {
     Back,
     Stop,
     Done,
+    Unbegun,
     Failed,
+    Died,
     Bye
 };
 
@@ -110,7 +114,7 @@ struct Order {
 /// What a rank tells the server, or the first rank of its team.
 struct Report {
     Word word = Word::Bye;
-    TaskId task = 0;
+    TaskId task = 0;            ///< of Died: the one that the rank began last
     std::int64_t began_ns = 0;  ///< by the rank's clock
     double took_s = 0;
     Bytes result;  ///< or the message of a continuation

@@ -118,7 +118,12 @@ void Relay::tell_of_lost() {
     const auto lost = members_.look();
     if (lost && std::ranges::find(group_, lost->rank) != group_.end()) {
         ByteWriter report;
-        Report{.word = Word::Lost, .result = {}, .failure = lost}.write(report);
+        const std::optional<TaskId> begun = members_.last_begun(lost->rank);
+        Report{.word = begun ? Word::Died : Word::Lost,
+               .task = begun.value_or(0),
+               .result = {},
+               .failure = lost}
+            .write(report);
         parcel_.add(comm_.rank(), report.view());
     }
 }

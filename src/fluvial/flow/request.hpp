@@ -57,7 +57,7 @@ struct Request {
     std::optional<Near> near = {};
     Needs needs = {};
     int avoid = -1;  ///< a rank that it should not run on again, where there is a choice
-    /// Its time counts from when its ranks have it: it is not sent ahead.
+    /// It is not sent ahead: its time counts from when its ranks have it, say.
     bool at_once = false;
 };
 

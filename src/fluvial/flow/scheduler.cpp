@@ -85,7 +85,7 @@ bool Scheduler::brief(const Batch& batch) const {
 }
 
 /// Tasks that a team may have of this batch: few while few have shown how long they take, because
-/// what a team has been given can neither be cancelled nor go elsewhere.
+/// what a team has been given comes back only once a task before it has lasted.
 int Scheduler::depth(const Batch& batch) const {
     const double fitting = options_.prefetch_s / std::max(book_.lately_s(batch.like.kind), 1e-9);
     const double shown = 2 * static_cast<double>(book_.finished(batch.like.kind));
@@ -213,7 +213,8 @@ bool Scheduler::start_ahead(Batch& batch, std::vector<Start>& starts) {
                                .kind = batch.like.kind,
                                .brief = true,
                                .cost_s = task.cost_s,
-                               .time = ends_.end()};
+                               .time = ends_.end(),
+                               .sent_ahead = task};
         starts.push_back({task.task, std::move(ranks)});
         if (++brief_tasks_[index] < most) {
             make_room(first, width);
@@ -242,7 +243,8 @@ void Scheduler::begin(Batch& batch, std::vector<int> ranks, double now_s,
                     .brief = brief(batch),
                     .cost_s = task.cost_s,
                     .time = ends_.end(),
-                    .needs = needs};
+                    .needs = needs,
+                    .sent_ahead = task};
     idle_.take(running.ranks);
     shares_.take(ranks.front(), needs);
     if (running.brief) {
@@ -358,6 +360,15 @@ void Scheduler::finish(TaskId task, double took_s) {
         }
     }
     running_.erase(found);
+}
+
+void Scheduler::take_back(const Request& request) {
+    const Running& running = running_.at(request.task);
+    const WaitingTask waited = running.sent_ahead;
+    const auto first = static_cast<std::size_t>(running.ranks.front());
+    finish(request.task, unknown_s);
+    in_room_[first] = 0;
+    waiting_.put_back(request, waited);
 }
 
 }  // namespace fluvial::flow

@@ -75,6 +75,9 @@ class Scheduler {
     std::vector<Start> next(double now_s);
     /// A task has ended after `took_s`, and its ranks are idle; unknown_s: nothing is learned.
     void finish(TaskId task, double took_s);
+    /// A task that was sent ahead has not begun, because the one before it lasts: it waits again,
+    /// as if it had not started, and its rank gets nothing more before that one has ended.
+    void take_back(const Request& request);
     /// The rank gets no task any more. Returns the tasks that now are too wide, or are to run
     /// strictly where no rank is left: they will not start.
     std::vector<TaskId> retire(int rank);
@@ -89,6 +92,7 @@ class Scheduler {
         bool has_estimate = false;
         std::multiset<std::pair<double, int>>::iterator time;  ///< in ends_, or in begins_
         Needs needs = {};
+        WaitingTask sent_ahead = {};  ///< as it waited, if it is brief
     };
     /// For the first task that does not fit.
     struct Reservation {

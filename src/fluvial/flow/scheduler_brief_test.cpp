@@ -31,6 +31,34 @@ TEST_CASE("a rank gets several tasks at once when their kind is known to be brie
     CHECK(ids(scheduler.next(0)) == Ids{8});
 }
 
+TEST_CASE("a task that was sent behind one that lasts starts elsewhere, before others") {
+    SchedulerOptions options;
+    options.prefetch = 4;
+    Scheduler scheduler(one_host(2), options);
+    for (TaskId task = 0; task < 2; ++task) {
+        scheduler.add(request(task, 1), 0);
+        scheduler.next(0);
+        scheduler.finish(task, 1e-6);
+    }
+    for (TaskId task = 10; task < 20; ++task) {
+        scheduler.add(request(task, 1), 0);
+    }
+    REQUIRE(ids(scheduler.next(0)) == Ids{10, 11, 12, 13, 14, 15, 16, 17});
+    for (const TaskId task : {16, 14, 12}) {  // they were behind 10, which lasts
+        scheduler.take_back(request(task, 1));
+    }
+    CHECK(scheduler.waiting() == 5);
+    CHECK(scheduler.next(0).empty());  // not on the rank that has just given them back
+    scheduler.finish(11, 1e-6);
+    const std::vector<Start> next = scheduler.next(0);
+    CHECK(ids(next) == Ids{12});
+    CHECK(next.front().ranks == std::vector{1});
+    scheduler.remove(14);
+    scheduler.finish(10, 1e-6);
+    CHECK(ids(scheduler.next(0)) == Ids{16, 18, 19});
+    CHECK(scheduler.waiting() == 0);
+}
+
 TEST_CASE("a task that is to begin at once gets idle ranks, and has them alone") {
     SchedulerOptions options;
     options.prefetch = 4;

@@ -84,6 +84,7 @@ void Server::start_on(Task& task, const std::vector<int>& workers) {
     task.team.clear();
     std::ranges::transform(workers, std::back_inserter(task.team),
                            [this](int worker) { return rank_of(worker); });
+    task.sent = ++sent_;
     std::vector<Order::View> inputs = inputs_for(task, task.team);
     const Keeps keeps = task.options->keep_parts ? Keeps::Parts
                         : task.options->keep     ? Keeps::Result
@@ -168,8 +169,9 @@ void Server::handle(int from, Report report) {
         messages_.expect_no_more(from);
         return;
     }
-    if (report.word == Word::Lost) {
-        lose(*report.failure);
+    if (report.word == Word::Lost || report.word == Word::Died) {
+        lose(*report.failure,
+             report.word == Word::Died ? std::optional(report.task) : std::nullopt);
         return;
     }
     const auto found = tasks_.find(report.task);
@@ -179,6 +181,8 @@ void Server::handle(int from, Report report) {
     }
     if (report.word == Word::Back) {
         come_back(found, from);
+    } else if (report.word == Word::Unbegun) {
+        take_back(found);
     } else if (report.word == Word::Failed) {
         fail_running(found->second, *report.failure);
     } else {

@@ -11,10 +11,13 @@
 /// | result                             |                                                      |
 /// | Done, and it continues             | the ranks are idle; its result is that of the task   |
 /// |                                    | that follow() names                                  |
+/// | Unbegun: a rank has a task that    | it waits in the scheduler again, before others       |
+/// | lasts, and others behind it        |                                                      |
 /// | Failed from one rank of a team     | the future fails at once, or the task is tried again |
 /// |                                    | when all its ranks have come back                    |
 /// | a task outlives its limit          | the same                                             |
-/// | a rank dies or is stopped          | the same for all its tasks; it gets no others        |
+/// | a rank dies or is stopped          | the same for all its tasks; it gets no others. What  |
+/// |                                    | it cannot have begun waits in the scheduler again    |
 /// | the first rank of a team dies      | the others tell the server when they have come back  |
 /// | ranks of a task that has failed,   | they are lost to the pool, which goes on with the    |
 /// | or outlived its limit, do not come | rest                                                 |
@@ -139,7 +142,8 @@ class Server {
         bool over = false;   ///< its future is done, or it will be tried again
         bool again = false;  ///< when its ranks have come back
         bool continues = false;
-        std::vector<int> team;  ///< ranks of the pool, while it runs
+        std::vector<int> team;   ///< ranks of the pool, while it runs
+        std::uint64_t sent = 0;  ///< greater than that of what was sent before it
         std::int64_t began_ns = 0;
         std::int64_t over_ns = 0;
         std::shared_ptr<Gang> gang = nullptr;  ///< starts with this task, or it with them
@@ -160,7 +164,10 @@ class Server {
     const std::string& kind_of(const Task& task) const;
     std::uint32_t number_of(const std::string& kind);
     Needs needs_of(const TaskOptions& options) const;
+    Request request_of(const Task& task) const;
     void schedule(Task& task);
+    bool unstart(Tasks::iterator task);
+    void take_back(Tasks::iterator task);
     bool take_reports();
     void handle(int from, Report report);
     void finish(Tasks::iterator task, int from, Report report);
@@ -171,6 +178,7 @@ class Server {
     void schedule_together(Task& task);
     void start_together(Gang& gang, const Start& start);
     void break_up(const Task& task);
+    bool take_own_order_back(TaskId task);
     bool cancel_running(Task& task);
     void call_back(const Task& task);
     void fail_running(Task& task, const TaskFailure& failure);
@@ -190,9 +198,12 @@ class Server {
     void settle_like(Task& task, const FutureState& other);
     void release(Tasks::iterator task, double took_s);
     bool look_at_limits();
-    void lose(const TaskFailure& lost);
+    /// `begun`: the task that the rank has begun last, 0 for none, where that is known and it will
+    /// begin no other.
+    void lose(const TaskFailure& lost, std::optional<TaskId> begun);
     void lose_relay(const TaskFailure& lost);
-    void lose_worker(const TaskFailure& lost);
+    void lose_worker(const TaskFailure& lost, std::optional<TaskId> begun);
+    void schedule_elsewhere(std::vector<TaskId>& hit, TaskId begun);
     void lose_rank_of(Tasks::iterator task, int rank);
     void ask_who_comes_back(const Task& task);
     void come_back(Tasks::iterator task, int rank);
@@ -250,6 +261,7 @@ class Server {
     std::map<TaskId, std::set<int>> awaited_;
     std::map<int, TaskFailure> lost_;
     std::optional<TaskFailure> first_lost_;
+    std::uint64_t sent_ = 0;  ///< the last Task::sent
     std::optional<Timeline> timeline_;
     std::int64_t looked_ns_ = 0;
     std::set<int> byes_;  ///< ranks

@@ -12,6 +12,9 @@ bool Server::cancel(const FuturePtr& future, bool running) {
     if (running && found != tasks_.end() && !found->second.team.empty()) {
         return cancel_running(found->second) || (future->done() && future->cancelled);
     }
+    if (found != tasks_.end() && !found->second.over && take_own_order_back(future->task)) {
+        take_back(found);
+    }
     if (found == tasks_.end() || !found->second.team.empty() || found->second.over ||
         found->second.continues) {
         return future->done() && future->cancelled;
@@ -23,6 +26,33 @@ bool Server::cancel(const FuturePtr& future, bool running) {
     settle(found->second, cancelled_before_it_began(), true);
     tasks_.erase(future->task);
     return true;
+}
+
+/// Its rank has said that it will not begin it. False when nobody waits for it any more.
+bool Server::unstart(Tasks::iterator task) {
+    const TaskId id = task->first;
+    limited_.erase(id);
+    changed_ = true;
+    if (task->second.over && !task->second.again) {
+        scheduler_.finish(id, unknown_s);
+        tasks_.erase(task);
+        return false;
+    }
+    task->second.over = false;
+    task->second.again = false;
+    task->second.over_ns = 0;
+    task->second.team.clear();
+    task->second.future->place = -1;
+    task->second.future->phase.store(Phase::Waiting, std::memory_order_release);
+    return true;
+}
+
+/// The rank has a task that lasts, behind which it was sent.
+void Server::take_back(Tasks::iterator task) {
+    if (unstart(task)) {
+        scheduler_.take_back(request_of(task->second));
+        task->second.in_scheduler = true;
+    }
 }
 
 /// Its ranks are used again when they come back, however long that takes, unless one has failed:
@@ -50,6 +80,12 @@ void Server::call_back(const Task& task) {
             Order::write_cancel(orders_to(rank), task.future->task);
         }
     }
+}
+
+/// In a pool of one rank, where what was sent ahead is still here.
+bool Server::take_own_order_back(TaskId task) {
+    return std::erase_if(own_orders_, [task](const Order& order) { return order.task == task; }) >
+           0;
 }
 
 bool Server::own_is_cancelled(TaskId task) {

@@ -68,11 +68,11 @@ bool Server::look_at_limits() {
     const double passed_s = seconds_since(std::exchange(looked_ns_, now_ns()));
     bool moved = false;
     while (const auto silent = members_.look()) {
-        lose(*silent);
+        lose(*silent, members_.last_begun(silent->rank));
         moved = true;
     }
     while (const auto relay = messages_.silent(passed_s, limits_.stall_timeout_s)) {
-        lose(silent_for(limits_.stall_timeout_s, *relay));
+        lose(silent_for(limits_.stall_timeout_s, *relay), std::nullopt);
         moved = true;
     }
     std::map<int, TaskFailure> lost;
@@ -94,13 +94,13 @@ bool Server::look_at_limits() {
         }
     }
     for (const auto& [rank, why] : lost) {
-        lose(why);
+        lose(why, std::nullopt);
         moved = true;
     }
     return moved;
 }
 
-void Server::lose(const TaskFailure& lost) {
+void Server::lose(const TaskFailure& lost, std::optional<TaskId> begun) {
     if (!lost_.emplace(lost.rank, lost).second) {
         return;
     }
@@ -109,7 +109,7 @@ void Server::lose(const TaskFailure& lost) {
     }
     messages_.give_up_on(lost.rank);
     if (roles_.runs_tasks(lost.rank)) {
-        lose_worker(lost);
+        lose_worker(lost, begun);
     } else {
         lose_relay(lost);
     }
@@ -127,12 +127,14 @@ void Server::lose_relay(const TaskFailure& lost) {
               describe_problem({text("rank ", rank, " has lost its server"),
                                 text("rank ", lost.rank, ": ", lost.message), "", ""}),
               rank,
-              {}});
+              {}},
+             std::nullopt);
     }
 }
 
-/// It gets no tasks any more, and the tasks and results that it had are lost.
-void Server::lose_worker(const TaskFailure& lost) {
+/// It gets no tasks any more, and the results that it had are lost, as are tasks that it may have
+/// begun.
+void Server::lose_worker(const TaskFailure& lost, std::optional<TaskId> begun) {
     std::vector<TaskId> hit;
     for (const auto& [id, task] : tasks_) {
         if (std::ranges::find(task.team, lost.rank) != task.team.end()) {
@@ -140,6 +142,9 @@ void Server::lose_worker(const TaskFailure& lost) {
         }
     }
     const std::vector<TaskId> too_wide = scheduler_.retire(worker_of(lost.rank));
+    if (begun) {
+        schedule_elsewhere(hit, *begun);
+    }
     for (const TaskId id : hit) {
         const auto found = tasks_.find(id);
         fail_running(found->second, lost);
@@ -158,6 +163,24 @@ void Server::lose_worker(const TaskFailure& lost) {
     }
     fail_fetches(lost);
     fail_too_wide(too_wide);
+}
+
+/// Takes those out of `hit` that a rank was sent, for itself alone, behind the task that it had
+/// begun last.
+void Server::schedule_elsewhere(std::vector<TaskId>& hit, TaskId begun) {
+    const bool open = std::ranges::find(hit, begun) != hit.end();
+    const std::uint64_t sent = open ? tasks_.at(begun).sent : 0;
+    std::erase_if(hit, [&](TaskId id) {
+        const auto task = tasks_.find(id);
+        const auto& near = task->second.options->near;
+        const bool unbegun = task->second.team.size() == 1 && !task->second.gang &&
+                             !(near && near->strict) && task->second.sent > sent;
+        if (unbegun && unstart(task)) {
+            scheduler_.finish(id, unknown_s);
+            schedule(task->second);
+        }
+        return unbegun;
+    });
 }
 
 /// The task has failed. Its first rank would have told of the others.

@@ -108,27 +108,12 @@ Needs Server::needs_of(const TaskOptions& options) const {
     return needs;
 }
 
-void Server::schedule(Task& task) {
-    const TaskId id = task.future->task;
-    if (task.gang) {
-        schedule_together(task);
-        return;
-    }
-    if (has_become_too_wide(task)) {
-        settle(task, too_wide(least_width(task)));
-        tasks_.erase(id);
-        return;
-    }
+/// What the scheduler is to know of a task that starts alone.
+Request Server::request_of(const Task& task) const {
     const TaskOptions& options = *task.options;
-    Request request{id,
-                    options.ranks,
-                    options.priority,
-                    options.cost_s,
-                    task.kind,
-                    options.near,
-                    needs_of(options),
-                    task.avoid,
-                    !std::isinf(options.timeout_s)};
+    Request request{task.future->task, options.ranks, options.priority,
+                    options.cost_s,    task.kind,     options.near,
+                    needs_of(options), task.avoid,    !std::isinf(options.timeout_s)};
     if (options.near_task) {
         const int place = options.near_task->place;
         const Near wish = request.near.value_or(Near{});
@@ -143,8 +128,22 @@ void Server::schedule(Task& task) {
     if (request.near) {
         request.near->rank = worker_of(request.near->rank);
     }
+    return request;
+}
+
+void Server::schedule(Task& task) {
+    const TaskId id = task.future->task;
+    if (task.gang) {
+        schedule_together(task);
+        return;
+    }
+    if (has_become_too_wide(task)) {
+        settle(task, too_wide(least_width(task)));
+        tasks_.erase(id);
+        return;
+    }
     try {
-        scheduler_.add(request, now_s());
+        scheduler_.add(request_of(task), now_s());
         task.in_scheduler = true;
         changed_ = true;
     } catch (const Error& error) {

@@ -36,6 +36,7 @@ void Server::schedule_together(Task& task) {
         return;
     }
     Request request{.task = gang.scheduled};
+    request.at_once = true;  // they wait for each other
     request.widths = {least_width(task), least_width(task), {}};
     request.cost_s = 0;
     request.kind = tasks_.at(gang.scheduled).kind;
@@ -43,7 +44,6 @@ void Server::schedule_together(Task& task) {
     for (const TaskId id : gang.members) {
         const TaskOptions& options = *tasks_.at(id).options;
         request.priority = std::max(request.priority, options.priority);
-        request.at_once = request.at_once || !std::isinf(options.timeout_s);
         // One of unknown length makes the gang's unknown.
         request.cost_s = std::isnan(options.cost_s)   ? options.cost_s
                          : std::isnan(request.cost_s) ? request.cost_s

@@ -24,7 +24,7 @@ int cost_step(double cost_s) {
 
 }  // namespace
 
-void WaitingTasks::add(const Request& request, double now_s, double work) {
+Batch& WaitingTasks::batch_of(const Request& request) {
     const Likeness like{request.priority, request.widths, request.kind,  cost_step(request.cost_s),
                         request.near,     request.avoid,  request.needs, request.at_once};
     if (last_ == nullptr || last_->like != like) {
@@ -34,12 +34,27 @@ void WaitingTasks::add(const Request& request, double now_s, double work) {
     if (last_->queue.empty()) {
         ordered_ = false;  // the ordered batches are those that were not empty then
     }
-    last_->queue.push_back(
-        {.task = request.task, .since_s = now_s, .cost_s = request.cost_s, .work = work});
-    new_.push_back(&last_->queue.back());
+    return *last_;
+}
+
+void WaitingTasks::count(const Batch& batch, double work) {
     ++count_;
-    parallel_ += last_->serial() ? 0 : 1;
+    parallel_ += batch.serial() ? 0 : 1;
     work_ += work;
+}
+
+void WaitingTasks::add(const Request& request, double now_s, double work) {
+    Batch& batch = batch_of(request);
+    batch.queue.push_back(
+        {.task = request.task, .since_s = now_s, .cost_s = request.cost_s, .work = work});
+    new_.push_back(&batch.queue.back());
+    count(batch, work);
+}
+
+void WaitingTasks::put_back(const Request& request, const WaitingTask& task) {
+    Batch& batch = batch_of(request);
+    batch.queue.push_front(task);
+    count(batch, task.work);
 }
 
 void WaitingTasks::limit_age(double age_limit_s) {

@@ -51,6 +51,8 @@ struct Batch {
 class WaitingTasks {
   public:
     void add(const Request& request, double now_s, double work);
+    /// The same of one that take() had returned as `task`: it is first in its batch.
+    void put_back(const Request& request, const WaitingTask& task);
     /// Tasks that have been added since the last call are overdue `age_limit_s` after that.
     void limit_age(double age_limit_s);
     /// A task that waits waits no more. O(1); its place is cleared when its turn comes.
@@ -74,6 +76,8 @@ class WaitingTasks {
     std::vector<TaskId> take_all(const std::function<bool(const Likeness&)>& of);
 
   private:
+    Batch& batch_of(const Request& request);
+    void count(const Batch& batch, double work);
     void refresh(const CostBook& book);
 
     std::map<Likeness, Batch> batches_;

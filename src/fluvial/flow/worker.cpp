@@ -5,15 +5,16 @@
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/fork.hpp"
 #include "fluvial/flow/needs_lead.hpp"
+#include "fluvial/flow/worker_attending.hpp"
 
 namespace fluvial::flow {
 
 namespace {
 
 /// Reports of brief tasks leave together, but with none that waits for longer than this does a next
-/// task begin. One that turns out to be long, though its function was brief, keeps them until its
-/// end.
+/// task begin. If that lasts, they leave meanwhile (attend()).
 constexpr std::int64_t report_within_ns = 100'000;
 /// Reports wait only for a next task of the same function, when the last one was as brief as this.
 constexpr double brief_s = 20e-6;
@@ -39,6 +40,8 @@ class Worker::Waits final : public NeedsLead {
 };
 
 void Worker::serve() {
+    const UniqueWhereMade<Attendant> attendant(new Attendant(*this));
+    attendant_ = attendant.get();
     Waits waits(*this);
     progress::BackOff back_off(members_.ranks_per_core());
     progress::wait(waits, back_off);
@@ -82,8 +85,13 @@ bool Worker::take_orders() {
     return taken;
 }
 
-/// Called by the task that runs, at any depth.
+/// Called by the task that runs, at any depth. While the attendant looks it hears of nothing: it
+/// asks again. Also in a child by fork(), which has not the thread that may have the lock.
 bool Worker::hears_of_cancel(TaskId task) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) {
+        return false;
+    }
     take_orders();
     return cancelled_.contains(task);
 }
@@ -155,9 +163,9 @@ void Worker::run(Order& order) {
         done = {.word = Word::Done, .task = order.task, .result = {}, .failure = failure};
         done.began_ns = now_ns();
     } else {
-        running_ = order.task;
+        begin_task(order.task);
         done = crew_.run(order, [this, task = order.task] { return hears_of_cancel(task); });
-        running_ = 0;
+        end_task();
     }
     cancelled_.erase(order.task);
     last_function_ = order.function;

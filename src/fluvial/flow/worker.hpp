@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A rank of a pool that runs tasks.
+///
+/// While a task runs that lasts, a thread of the process looks after what else there is to do:
+/// reports of tasks before it leave, and tasks that were sent ahead go back to the server, which
+/// sends them elsewhere. That thread and the task's own, which asks whether it was cancelled, hold
+/// a lock meanwhile. Between two tasks the state is the serving thread's alone. Where MPI allows no
+/// second thread, that is done while the task waits in a call of the library.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -36,6 +46,7 @@ class Worker {
   private:
     class Waits;
     class WaitsFor;
+    class Attendant;
     /// Reports of brief tasks leave together.
     struct Outbox {
         ByteWriter bytes;
@@ -49,6 +60,11 @@ class Worker {
         std::vector<int> came, team;
     };
 
+    void begin_task(TaskId task);
+    void end_task();
+    std::optional<std::int64_t> attend();
+    void attend_to_task();
+    void give_back_orders();
     bool take_orders();
     bool hears_of_cancel(TaskId task);
     void lose(int rank);
@@ -87,6 +103,15 @@ class Worker {
     bool orphaned_ = false;  ///< the relay is lost: the lead will say stop
     bool stopped_ = false;
     bool any_lost_ = false;
+    Attendant* attendant_ = nullptr;      ///< within serve()
+    std::mutex mutex_;                    ///< of the state, while a task runs
+    std::atomic<std::uint64_t> runs_{0};  ///< tasks that have begun, plus those that have ended
+    std::atomic<bool> attended_{false};   ///< the attendant looks soon
+    // Of the attendant alone:
+    std::uint64_t seen_runs_ = 0;
+    int quiet_looks_ = 0;
+    std::int64_t look_again_ns_ = 0;
+    std::exception_ptr attend_error_;  ///< to be thrown when the task has ended
 };
 
 }  // namespace fluvial::flow
