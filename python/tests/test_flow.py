@@ -245,6 +245,10 @@ def test_a_task_that_takes_longer_than_it_may(pool):
     """Nobody can look at it while it runs; it is an error all the same."""
     late = pool.with_options(timeout=0.05).submit(time.sleep, 0.1)
     assert isinstance(late.exception(), fl.TimedOut)
+    told = str(late.exception())
+    assert told.startswith("the task 'sleep' outlived its time limit; allowed: up to 0.05 s")
+    named = pool.with_options(timeout=0.05, kind="long run")
+    assert "the task 'long run' outlived" in str(named.submit(time.sleep, 0.1).exception())
     assert pool.with_options(timeout=30).submit(power, 2, 3).result() == 8
 
 

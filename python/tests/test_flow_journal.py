@@ -6,6 +6,7 @@ import operator
 import sqlite3
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -44,6 +45,14 @@ def test_a_second_run_does_the_rest(tmp_path):
     assert sweep(tmp_path, "abc") == (["a", "b", "c"], "a+b+c")
     assert runs(tmp_path) == ["a", "b", "c"]
     assert [path.name for path in tmp_path.iterdir() if path.name != "runs"] == ["sweep.journal"]
+
+
+def test_a_task_that_outlives_its_limit_is_told_by_its_key(tmp_path):
+    with fl.Pool(1, journal=tmp_path / "journal") as pool:
+        keyed = pool.with_options(key="run {}".format, timeout=0.05)
+        late = keyed.submit(time.sleep, 0.3).exception(timeout=30)
+    assert str(late).startswith("the task 'sleep' outlived its time limit")
+    assert late.__notes__ == ["The key of the task is 'run 0.3'."]
 
 
 @pytest.mark.any_mpi

@@ -258,12 +258,17 @@ class Outcome:
     cancelled: bool = False
 
     @classmethod
-    def of(cls, result: bytearray | None, failure: Failure | None) -> Outcome:
-        """Read what the core says of it."""
+    def of(
+        cls, result: bytearray | None, failure: Failure | None, key: str | None = None
+    ) -> Outcome:
+        """Read what the core says of it; what it says itself does not tell the task's `key`."""
         try:
             if failure is None:
                 return cls(STAYED if result is None else unpacked(result))
-            return cls(error=error_of(*failure), cancelled=failure[0] == _CANCELLED)
+            error = error_of(*failure)
+            if key is not None and not failure[3]:
+                error.add_note(f"The key of the task is {shown(key)}.")
+            return cls(error=error, cancelled=failure[0] == _CANCELLED)
         except BaseException as error:  # what came cannot be read here
             return cls(error=error)
 

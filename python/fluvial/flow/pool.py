@@ -377,7 +377,7 @@ class Pool(Submitting):
             if future is not None and message:
                 self._go_on(future, message)
             elif future is not None:
-                settled.append(Settled(future, result, Outcome.of(result, failure)))
+                settled.append(Settled(future, result, Outcome.of(result, failure, future.key)))
         settled = self._joint.without(settled)
         try:
             kept = self._keyed.keep(settled)

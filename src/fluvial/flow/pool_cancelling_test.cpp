@@ -65,7 +65,12 @@ TEST_CASE("a task that asks whether it was cancelled learns that it has outlived
                 options.timeout_s = 0.05;
                 options.retries = retries;
                 const Future late = pool.submit(function, {bytes_of<std::int64_t>(0)}, options);
-                CHECK_THROWS_AS(late.get(), TimedOut);
+                CHECK_THROWS_WITH_AS(
+                    late.get(),
+                    doctest::Contains(
+                        text("the task '", function, "' outlived its time limit; allowed: up to")
+                            .c_str()),
+                    TimedOut);
                 CHECK_NOTHROW(pool.submit("sleep", {bytes_of<std::int64_t>(0)}).get());
             }
         }

@@ -199,7 +199,7 @@ void Server::finish(Tasks::iterator task, int from, Report report) {
     const bool late =
         report.took_s > timeout_s && !report.continues;  // nobody could look meanwhile
     if (report.failure || late) {
-        fail(task->second, report.failure ? *report.failure : outlived(timeout_s));
+        fail(task->second, report.failure ? *report.failure : outlived(task->second));
     }
     if (task->second.options->keep_parts && !report.kept) {
         drop_parts(task->second);

@@ -186,7 +186,7 @@ class Server {
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
     bool is_late(const Task& task) const;
-    TaskFailure outlived(double timeout_s) const;
+    TaskFailure outlived(const Task& task) const;
     TaskFailure stuck(const Task& task, int rank) const;
     int least_width(const Task& task) const;
     void settle(Task& task, const TaskFailure& failure, bool cancelled = false) {

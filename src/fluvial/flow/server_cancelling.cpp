@@ -91,7 +91,7 @@ bool Server::take_own_order_back(TaskId task) {
 bool Server::own_is_cancelled(TaskId task) {
     const auto found = tasks_.find(task);
     if (found != tasks_.end() && !found->second.over && is_late(found->second)) {
-        fail_running(found->second, outlived(found->second.options->timeout_s));
+        fail_running(found->second, outlived(found->second));
     }
     return own_cancelled_.contains(task);
 }

@@ -34,10 +34,11 @@ bool Server::is_late(const Task& task) const {
     return seconds_since(task.began_ns) > task.options->timeout_s;
 }
 
-TaskFailure Server::outlived(double timeout_s) const {
+TaskFailure Server::outlived(const Task& task) const {
     return {
         "TimedOut",
-        describe_problem({"a task outlived its time limit", "", text("up to ", timeout_s, " s"),
+        describe_problem({text("the task '", kind_of(task), "' outlived its time limit"), "",
+                          text("up to ", task.options->timeout_s, " s"),
                           text("Give it a larger timeout; its ranks are used again when they come "
                                "back, for which they have stuck_after=",
                                limits_.stuck_after_s, " s")}),
@@ -49,8 +50,8 @@ TaskFailure Server::stuck(const Task& task, int rank) const {
     const double ran_s = static_cast<double>(task.over_ns - task.began_ns) * 1e-9;
     const bool late = ran_s > task.options->timeout_s;
     return {"PeerLost",
-            describe_problem({late ? "a rank does not come back from a task that outlived its limit"
-                                   : "a rank does not come back from a task that has failed",
+            describe_problem({text("a rank does not come back from the task '", kind_of(task),
+                                   late ? "', which outlived its limit" : "', which has failed"),
                               text("none for ", limits_.stuck_after_s, " s"),
                               text("up to stuck_after=", limits_.stuck_after_s, " s"),
                               text(late ? "It may still compute"
@@ -84,7 +85,7 @@ bool Server::look_at_limits() {
         Task& task = found->second;
         limited_.insert(id);
         if (!task.over && is_late(task)) {
-            fail_running(task, outlived(task.options->timeout_s));
+            fail_running(task, outlived(task));
             moved = true;
         } else if (task.over && seconds_since(task.over_ns) > limits_.stuck_after_s) {
             for (const int rank : task.team) {
