@@ -25,6 +25,7 @@ class SwiftScript:
     def write(self, text: str, name: str = "script.swift") -> str:
         """Write a script or another file; return its path."""
         path = self.where / name
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         return str(path)
 

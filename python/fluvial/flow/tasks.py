@@ -11,6 +11,7 @@ import pickle
 import threading
 import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .. import _core
@@ -26,6 +27,7 @@ from .team_communicator import team_communicator
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 _FUNCTIONS_KEPT = 256
 _LARGEST_KEPT = 1 << 16  # bytes of a function as it is sent: one that has data comes anew
 
@@ -140,9 +142,17 @@ def _communicator(handle: int | None) -> MPI.Comm:
     return MPI.COMM_SELF if handle is None else team_communicator(handle)
 
 
+def _behind_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Return the part that is the user's: of the frames by which this package called that, none."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
+        trace = trace.tb_next
+    return trace
+
+
 def packed_error(error: BaseException) -> list[Part]:
     """Return the message of an exception, or of one that stands for it where it cannot be sent."""
-    text = "".join(traceback.format_exception(error))
+    where = _behind_own_frames(error.__traceback__)
+    text = "".join(traceback.format_exception(type(error), error, where))
     try:
         message = packed((error.with_traceback(None), text))
         # Some cannot be read again, or are something else then.

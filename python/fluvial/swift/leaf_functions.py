@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.metadata
 import re
 import sys
 from collections.abc import Callable
@@ -65,14 +66,38 @@ def _module(folder: str, package: str, version: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.import_module(package)
-    has = getattr(module, "__version__", None)
-    if version and has is not None and _numbers(str(has)) < _numbers(version):
-        raise ImportError(f"module {package!r} has version {has}; allowed: {version} or later")
+    if wanted := _numbers(version):  # scripts give "0.0" where any will do
+        has = _version_of(module)
+        if has is None:
+            raise ImportError(
+                f"module {package!r} does not say which version it is: got no __version__; "
+                f'allowed: {version} or later. Give it one, or ask for no version ("")'
+            )
+        if _numbers(has) < wanted:
+            raise ImportError(f"module {package!r} has version {has}; allowed: {version} or later")
     return module
 
 
+def _version_of(module: ModuleType) -> str | None:
+    """Return its own version, that of its package, or of the distribution that installed it."""
+    top = module.__name__.partition(".")[0]
+    for one in (module, sys.modules[top]):
+        if (version := getattr(one, "__version__", None)) is not None:
+            return str(version)
+    try:
+        return importlib.metadata.version(
+            next(iter(importlib.metadata.packages_distributions().get(top, ())), top)
+        )
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)]
+    """Return them without zeros at the end: 1.0 is as new as 1."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
 
 
 def _function(module: ModuleType, name: str) -> Callable[..., object]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LIBRARY_SUFFIX = ".swift"
 _HINTS = ("splitdegree", "leafdegree", "unroll")
 """Of Swift/T's compiler, for loops: accepted, and of no effect."""
+_MAGNITUDE = 2**63
+"""Of the least whole number; there is no such positive one."""
 _ESCAPES = {c: ast.literal_eval(f'"\\{c}"') for c in '\\"ntabfrv'}
 
 
@@ -39,6 +41,8 @@ class TreeBuilder:
 
     def __init__(self, script: Script) -> None:
         self._script = script
+        self._magnitudes: list[syntax.Literal] = []
+        """Numbers that only stand for themselves behind a minus: 2**63."""
 
     def build(self, tree: Tree[Token]) -> Any:
         """Return the node of lark's tree."""
@@ -53,6 +57,8 @@ class TreeBuilder:
 
     def start(self, meta: Meta, parts: Parts) -> syntax.Program:
         """Sort what stands at the top; statements there are as those of main."""
+        for literal in self._magnitudes:
+            raise ScriptError([Finding(literal.place, _too_large(literal.value))])
         mains = [part for part in parts if isinstance(part, tuple)]
         for name, block in mains:
             if name != "main":
@@ -254,7 +260,9 @@ class TreeBuilder:
         return makers[parts[0].type](meta, parts)
 
     def negative_case(self, meta: Meta, parts: Parts) -> syntax.Literal:
-        return syntax.Literal(self._place(meta), -int(parts[-1], 0), kind=INT)
+        number = self.integer(meta, parts[-1:])
+        least = self._opposite_of(number)
+        return least or syntax.Literal(number.place, -self._number(parts[-1]), kind=INT)
 
     def wait(self, meta: Meta, parts: Parts) -> syntax.Wait:
         deep = is_word(parts[0], "DEEP")
@@ -280,8 +288,16 @@ class TreeBuilder:
     def power(self, meta: Meta, parts: Parts) -> syntax.Binary:
         return self._logical("**", meta, parts)
 
-    def negative(self, meta: Meta, parts: Parts) -> syntax.Unary:
-        return syntax.Unary(self._place(meta), str(parts[0]), parts[1])
+    def negative(self, meta: Meta, parts: Parts) -> syntax.Unary | syntax.Literal:
+        least = self._opposite_of(parts[1]) if parts[0] == "-" else None
+        return least or syntax.Unary(self._place(meta), str(parts[0]), parts[1])
+
+    def _opposite_of(self, node: object) -> syntax.Literal | None:
+        """Return the least whole number, if this is what stands behind its minus."""
+        if not any(node is literal for literal in self._magnitudes):
+            return None
+        literal = self._magnitudes.pop()
+        return syntax.Literal(literal.place, -_MAGNITUDE, kind=INT)
 
     def opposite(self, meta: Meta, parts: Parts) -> syntax.Unary:
         return syntax.Unary(self._place(meta), "!", parts[0])
@@ -325,12 +341,16 @@ class TreeBuilder:
         return syntax.Tuple(self._place(meta), parts)
 
     def integer(self, meta: Meta, parts: Parts) -> syntax.Literal:
-        base = 16 if parts[0][:2] in ("0x", "0X") else 10
-        value = int(parts[0], base)
-        if value >= 2**63:
-            message = f"a whole number: got {parts[0]!s}; allowed: up to 2**63 - 1 (64 bits)"
-            raise self._fail(meta, message)
-        return syntax.Literal(self._place(meta), value, kind=INT)
+        value = self._number(parts[0])
+        if value > _MAGNITUDE:
+            raise self._fail(meta, _too_large(parts[0]))
+        literal = syntax.Literal(self._place(meta), value, kind=INT)
+        if value == _MAGNITUDE:
+            self._magnitudes.append(literal)
+        return literal
+
+    def _number(self, digits: str) -> int:
+        return int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
 
     def floating(self, meta: Meta, parts: Parts) -> syntax.Literal:
         return syntax.Literal(self._place(meta), float(parts[0]), kind=FLOAT)
@@ -367,3 +387,7 @@ class TreeBuilder:
             allowed = ", ".join(f"\\{escape}" for escape in [*_ESCAPES, "xHH"])
             raise self._fail(token, f"an escape in a string: got \\{c}; allowed: {allowed}")
         return "".join(text)
+
+
+def _too_large(number: object) -> str:
+    return f"a whole number: got {number!s}; allowed: -2**63 to 2**63 - 1 (64 bits)"

@@ -193,6 +193,21 @@ def test_operators(script):
     ]
 
 
+def test_the_least_whole_number(script):
+    printed = script.run(
+        """
+        int x = -9223372036854775808;
+        trace(x, x + 1, - 0x8000000000000000 == x, [-(9223372036854775808)]);
+        switch (x) { case -9223372036854775808: trace("least"); default: trace("other"); }
+        switch (-7) { case -07: trace("seven"); }
+        """
+    )
+    least = -(2**63)
+    assert sorted(printed) == [
+        f"trace: {least},{least + 1},true,[{least}]", "trace: least", "trace: seven"
+    ]  # fmt: skip
+
+
 def test_the_library(script):
     assert script.run(
         """

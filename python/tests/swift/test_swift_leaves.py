@@ -61,6 +61,7 @@ def how_many(comm, values):
 @pytest.fixture(autouse=True)
 def module(script):
     script.write(MODULE, "leaves.py")
+    script.write("def count():\n    pass\n", "unversioned.py")
 
 
 def test_functions_of_a_module(script):
@@ -115,6 +116,21 @@ def test_templates(script):
     assert sorted(printed) == ["trace: 120", "trace: 5.0,float"]
 
 
+def test_versions_that_a_module_has(script):
+    script.write("__version__ = '2'\n", "whole/__init__.py")
+    script.write("def part():\n    return 7\n", "whole/parts.py")
+    printed = script.run(
+        """
+        () nothing() "leaves" "1.4.2.0";
+        () count() "unversioned" "0.0";
+        (int r) part() "whole.parts" "2.0";
+        (int r) parsed(string text) "lark.lexer" "1" [ "<<r>> = len(<<text>>)" ];
+        nothing();  count();  trace(part(), parsed("abc"));
+        """
+    )
+    assert printed == ["trace: 7,3"]
+
+
 def test_a_parallel_leaf_on_one_rank(script):
     text = '@par (int n) how_many(int values[]) "leaves"; trace(how_many([1, 2]));'
     assert script.run(text) == ["trace: 3"]
@@ -127,6 +143,12 @@ def test_a_parallel_leaf_on_one_rank(script):
         ('(int a, int b) add(int x, int y) "leaves"; int p, q; p, q = add(1, 2);', "a tuple of"),
         ('() subtract() "leaves"; subtract();', "has no function 'subtract'"),
         ('() nothing() "leaves" "2.0"; nothing();', "has version 1.4.2; allowed: 2.0 or later"),
+        ('() nothing() "leaves" "1.4.2.1"; nothing();', "has version 1.4.2; allowed: 1.4.2.1 or"),
+        (
+            '() count() "unversioned" "1.0"; count();',
+            "module 'unversioned' does not say which version it is: got no __version__; "
+            'allowed: 1.0 or later. Give it one, or ask for no version ("")',
+        ),
         ('(int r) nothing() "leaves"; trace(nothing());', "output 'r' is no int: it returned None"),
         (
             '(int r) huge() "leaves"; trace(huge());',

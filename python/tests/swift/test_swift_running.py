@@ -128,6 +128,7 @@ def test_a_failure_tells_the_stack_of_the_script(script):
     assert lines[4].startswith("in outer, called at ") and lines[4].endswith("script.swift:8")
     assert lines[5] == "task: leaf(7) on 1 rank"
     assert "leaves.py" in said and "line 2, in leaf" in said
+    assert said.count('File "') == 1  # none of what called it
 
 
 @pytest.mark.parametrize(
