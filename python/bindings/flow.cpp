@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <optional>
@@ -121,6 +122,8 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     options.audits = audit;
     options.trace = trace;
     options.collects_done = true;
+    // Nobody uses it, and without a handler it does nothing (interrupting.py).
+    options.cancel_signal = SIGURG;
     const nb::gil_scoped_release release;
     mpi::Comm comm = to_comm(handle);
     new (self) Pool(std::move(comm), std::move(functions), options);
@@ -361,6 +364,8 @@ void bind_flow(nanobind::module_& m) {
     m.def("call_exported", &call_exported, "path"_a, "name"_a, "comm"_a.none(), "inputs"_a);
     m.def("task_cancelled", &fluvial::flow::task_cancelled,
           "Whether the program has cancelled the task that this thread runs. Local.");
+    m.def("take_cancellation", &fluvial::flow::take_cancellation,
+          "Whether the task that this thread runs is to end, and has not been told. Local.");
     m.def("threads_may_call_mpi", [] {
         return !fluvial::mpi::running() ||
                fluvial::mpi::thread_level() == fluvial::mpi::ThreadLevel::Multiple;

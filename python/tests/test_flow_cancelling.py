@@ -154,6 +154,76 @@ def test_waits_of_a_task_end(tmp_path, function):
         assert pool.submit(abs, -1).result(timeout=30) == 1
 
 
+def _loops(where):
+    (where / "begun").touch()
+    try:
+        while True:
+            sum(range(1000))
+    except fl.TaskCancelled:
+        (where / "said").touch()
+        raise
+
+
+def _sleeps(where):
+    (where / "begun").touch()
+    try:
+        time.sleep(600)
+    finally:
+        (where / "said").touch()
+
+
+def _is_elsewhere(where):
+    """Mostly in another package, whose functions come to their end."""
+    names = {"__name__": "logging.handlers", "time": time, "lock": where / "lock"}
+    lines = ["def hold():", " lock.touch()", " time.sleep(0.2)", " lock.unlink()"]
+    exec("\n".join(lines), names)
+    (where / "begun").touch()
+    try:
+        while True:
+            names["hold"]()
+            sum(1 for _ in range(1_000_000))
+    finally:
+        (where / "said").write_text(str((where / "lock").exists()))
+
+
+@pytest.mark.any_mpi
+@pytest.mark.parametrize("function", [_loops, _sleeps, _is_elsewhere])
+def test_a_function_that_neither_asks_nor_waits_is_ended(tmp_path, function):
+    with fl.Pool(1) as pool:
+        begin = _cancel_when_it_runs(pool.submit(function, tmp_path), tmp_path / "begun")
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+        assert time.monotonic() - begin < 30
+    assert (tmp_path / "said").read_text() in ("", "False")
+
+
+def test_what_has_no_python_code_and_what_is_called_in_chunks_is_ended(tmp_path):
+    with fl.Pool(1) as pool:
+        sleeps = pool.submit(time.sleep, 600)
+        wait_until(sleeps.running)
+        time.sleep(0.1)
+        assert sleeps.cancel(running=True)
+        many = pool.map(_loops, [tmp_path], chunksize=2)
+        wait_until((tmp_path / "begun").exists)
+        pool.shutdown(cancel_futures="running")
+        with pytest.raises(concurrent.futures.CancelledError):
+            list(many)
+    assert (tmp_path / "said").exists()
+
+
+def test_a_function_that_catches_it_goes_on(tmp_path):
+    def insists():
+        try:
+            _loops(tmp_path)
+        except fl.TaskCancelled:
+            time.sleep(0.3)
+            (tmp_path / "whole").touch()
+
+    with fl.Pool(1) as pool:
+        _cancel_when_it_runs(pool.submit(insists), tmp_path / "begun")
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+    assert (tmp_path / "whole").exists()
+
+
 def test_a_program_of_a_task_is_killed(tmp_path):
     script = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60; echo done"
     with fl.Pool(1) as pool:
@@ -201,6 +271,15 @@ def test_a_task_that_outlives_its_limit_is_told(tmp_path):
             late.result(timeout=30)
         wait_until((tmp_path / "said").exists)
         assert pool.submit(abs, -1).result(timeout=30) == 1
+
+
+def test_a_function_that_outlives_its_limit_is_ended(tmp_path):
+    with fl.Pool(1) as pool:
+        late = pool.with_options(timeout=0.2).submit(_loops, tmp_path)
+        with pytest.raises(fl.TimedOut, match="the task '_loops' outlived"):
+            late.result(timeout=30)
+        assert pool.submit(abs, -1).result(timeout=30) == 1
+    assert (tmp_path / "said").exists()
 
 
 def test_a_pool_of_one_process_keeps_time_limits(tmp_path):

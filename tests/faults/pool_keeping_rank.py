@@ -6,6 +6,7 @@ Then rank 3 does, in a task that has been cancelled.
 usage: pool_keeping_rank.py DIRECTORY; the lead writes there what it saw
 """
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -27,6 +28,12 @@ def make():
 def die_later():
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_when_cancelled():
+    with contextlib.suppress(fl.TaskCancelled):
+        time.sleep(60)
+    die_later()
 
 
 def rank_here(*_):
@@ -61,7 +68,7 @@ def lead(pool):
     told.append(said(two.submit(rank_of_each, fl.own_part(parts)).exception(30)))
     left = {pool.with_options(near=rank).submit(rank_here, safe).result(30) for rank in (1, 3)}
     told += [str(left), str(len(safe.result(30)))]
-    cancelled = pool.with_options(near=3, strict=True).submit(die_later)
+    cancelled = pool.with_options(near=3, strict=True).submit(die_when_cancelled)
     while not cancelled.running():
         time.sleep(0.001)
     assert cancelled.cancel(running=True)

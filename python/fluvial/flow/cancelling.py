@@ -12,6 +12,7 @@ def task_cancelled() -> bool:
     So it is after ``future.cancel(running=True)``, when the task has outlived its time limit, and
     when another rank of its team has failed. A task that computes for long should ask now and then,
     in the thread that called it, and return or raise what it likes: nobody waits for its result.
+    (`Future.cancel` says where functions are ended that do not ask.)
     Ranks of a team may get the word of it in different turns: let one ask, and tell the others.
     Costs a look for messages, some microseconds.
 

@@ -15,6 +15,7 @@ from .. import _core
 from .cancellation import CancelFutures
 from .functions import for_many_calls, name_of
 from .future import Future
+from .interrupting import calls_users
 from .joblib_backend import joblib_backend
 from .mapping import Results, as_they_come, check_sizes, in_order, one_by_one
 from .options import OptionChanges, TaskOptions, changed_options
@@ -136,8 +137,8 @@ class Submitting(concurrent.futures.Executor):
         cost
             Estimated seconds, for the order in which tasks start; learned where it is not given.
         timeout
-            Seconds after its start at which the future raises TimedOut; the function is not
-            interrupted.
+            Seconds after its start at which the future raises TimedOut, and the task is cancelled
+            as by ``cancel(running=True)``.
         retries
             How often it is tried again when it has failed, elsewhere first.
         kind
@@ -288,5 +289,9 @@ def _chunk(calls: Iterator[Call], size: int) -> list[Call]:
     return list(itertools.islice(calls, size))
 
 
+@calls_users
 def _call_all(function: Callable[..., R], calls: list[tuple[object, ...]]) -> list[R]:
-    return [function(*arguments) for arguments in calls]
+    results = []
+    for arguments in calls:  # a comprehension would be a function of its own
+        results.append(function(*arguments))
+    return results

@@ -18,6 +18,7 @@ from .. import _core
 from ..base.messages import shown
 from .forked_function import end_child
 from .functions import never_changes
+from .interrupting import call_interruptibly, listen
 from .main_names import MainNames
 from .parallel import is_parallel, with_communicator
 from .payload import Part, is_plain, packed, packed_plain, unpacked
@@ -70,6 +71,7 @@ class TaskRunner:
         """What the initializer and all tasks share of the main program."""
         self._functions: collections.OrderedDict[bytes, Callable[..., object]]
         self._functions = collections.OrderedDict()
+        self._listens = False
 
     def run(self, comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Part]]:
         """Run a task, for the core: returns what came of it, and the message.
@@ -86,7 +88,10 @@ class TaskRunner:
                 function = self._function_of(shipped)
                 if is_parallel(function):
                     function = with_communicator(function, _communicator(comm))
-                result = function(*arguments, **keywords)
+                    result = function(*arguments, **keywords)
+                else:
+                    self._listen()
+                    result = call_interruptibly(function, arguments, keywords)
                 if os.getpid() != process:
                     end_child(None)
                 return _packed_result(result)
@@ -96,6 +101,11 @@ class TaskRunner:
                 return Said.FAILED, packed_error(error)
             finally:
                 _running.tasks -= 1
+
+    def _listen(self) -> None:
+        if not self._listens:
+            listen()
+            self._listens = True
 
     def _function_of(self, shipped: bytes) -> Callable[..., object]:
         """Return what was sent: a function that has a name made once, others for each call.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..flow.interrupting import calls_users
 from ..flow.parallel import parallel
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _Arguments: TypeAlias = tuple[str, str, str, str, str | None, _Names, list[objec
 """Of `_call`, behind the communicator."""
 
 
+@calls_users
 def call_python(*arguments: *_Arguments) -> object:
     """Call a serial function; see `_call`."""
     return _call(None, *arguments)
@@ -33,6 +35,7 @@ def call_python_together(comm: MPI.Comm, *arguments: *_Arguments) -> object:
     return _call(comm, *arguments)
 
 
+@calls_users
 def _call(
     comm: MPI.Comm | None,
     folder: str,

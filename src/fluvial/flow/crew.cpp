@@ -92,14 +92,15 @@ void Crew::free(TeamNumber team) {
     made_.erase(found);
 }
 
-Report Crew::run(const Order& order, const std::function<bool()>& cancelled) {
+Report Crew::run(const Order& order, const std::function<bool()>& cancelled,
+                 std::atomic<bool>* signalled) {
     Report report;
     report.word = Word::Done;
     report.task = order.task;
     Made* const team = order.team == 0 ? nullptr : &made_.at(order.team);
     report.began_ns = now_ns();
     try {
-        report.result = call(order, team, cancelled);
+        report.result = call(order, team, cancelled, signalled);
     } catch (Continuation& continuation) {
         report.result = std::move(continuation.message);
         report.continues = true;
@@ -111,7 +112,8 @@ Report Crew::run(const Order& order, const std::function<bool()>& cancelled) {
 }
 
 /// Collective over the team where the task has a communicator of its own.
-Bytes Crew::call(const Order& order, Made* team, const std::function<bool()>& cancelled) {
+Bytes Crew::call(const Order& order, Made* team, const std::function<bool()>& cancelled,
+                 std::atomic<bool>* signalled) {
     const bool shares = team != nullptr && !order.fresh;
     Passing own(team != nullptr && order.fresh ? mpi::Comm::duplicate(team->comm.handle())
                                                : mpi::Comm());
@@ -122,7 +124,7 @@ Bytes Crew::call(const Order& order, Made* team, const std::function<bool()>& ca
         call.inputs.push_back(input.view());
     }
     Bytes result = [&] {
-        const RunningTask running(cancelled, shares ? nullptr : &own.broken_off);
+        const RunningTask running(cancelled, shares ? nullptr : &own.broken_off, signalled);
         try {
             return functions_.at(order.function).function(call);
         } catch (const Continuation&) {

@@ -2,6 +2,7 @@
 /// What one rank does as told: makes its teams' communicators, and runs tasks in them.
 #pragma once
 
+#include <atomic>
 #include <map>
 
 #include "fluvial/flow/function.hpp"
@@ -22,8 +23,10 @@ class Crew {
     /// Collective over the team's ranks.
     void make(const Order& order);
     void free(TeamNumber team);
-    /// Runs this rank's part of a task. What the function throws is in the report.
-    Report run(const Order& order, const std::function<bool()>& cancelled);
+    /// Runs this rank's part of a task. What the function throws is in the report. `signalled`: as
+    /// RunningTask has it.
+    Report run(const Order& order, const std::function<bool()>& cancelled,
+               std::atomic<bool>* signalled = nullptr);
     /// The ranks of a team, in the pool.
     const std::vector<int>& ranks_of(TeamNumber team) const { return made_.at(team).ranks; }
 
@@ -39,7 +42,8 @@ class Crew {
         bool used = false;  ///< by a task that shared it
     };
 
-    Bytes call(const Order& order, Made* team, const std::function<bool()>& cancelled);
+    Bytes call(const Order& order, Made* team, const std::function<bool()>& cancelled,
+               std::atomic<bool>* signalled);
 
     int rank_;
     const Functions& functions_;

@@ -12,6 +12,7 @@ namespace fluvial::flow {
 namespace {
 
 thread_local const std::function<bool()>* running_task = nullptr;
+thread_local std::atomic<bool>* signalled_task = nullptr;
 
 }  // namespace
 
@@ -19,8 +20,14 @@ bool task_cancelled() {
     return running_task != nullptr && (*running_task)();
 }
 
-RunningTask::RunningTask(const std::function<bool()>& cancelled, bool* broke_off)
-    : before_(std::exchange(running_task, &cancelled)) {
+bool take_cancellation() {
+    return signalled_task != nullptr && signalled_task->exchange(false);
+}
+
+RunningTask::RunningTask(const std::function<bool()>& cancelled, bool* broke_off,
+                         std::atomic<bool>* signalled)
+    : before_(std::exchange(running_task, &cancelled)),
+      signalled_before_(std::exchange(signalled_task, signalled)) {
     if (broke_off == nullptr) {
         return;
     }
@@ -34,6 +41,7 @@ RunningTask::RunningTask(const std::function<bool()>& cancelled, bool* broke_off
 
 RunningTask::~RunningTask() {
     running_task = before_;
+    signalled_task = signalled_before_;
 }
 
 void Functions::add(const std::string& name, Function function, Runs runs) {

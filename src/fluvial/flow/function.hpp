@@ -2,6 +2,7 @@
 /// What the tasks of a pool can compute: functions that all ranks know by the same names.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -35,17 +36,25 @@ using Function = std::function<Bytes(const Call&)>;
 /// broke off there, another would take for a part of the next task. Costs a look for messages.
 bool task_cancelled();
 
+/// For a handler of the signal that a task gets which is cancelled (PoolOptions::cancel_signal),
+/// once it can end the task that this thread runs: true when that is wanted, and has not been taken
+/// yet. False when the task has ended meanwhile, and outside of tasks. Local, a few nanoseconds.
+bool take_cancellation();
+
 /// For as long as it exists, this thread runs a task that is cancelled when `cancelled` says so.
 class RunningTask {
   public:
-    /// Then `broke_off` becomes true when a wait is broken off; null: none is.
-    RunningTask(const std::function<bool()>& cancelled, bool* broke_off);
+    /// Then `broke_off` becomes true when a wait is broken off; null: none is. `signalled` is what
+    /// take_cancellation() takes; null: nothing.
+    RunningTask(const std::function<bool()>& cancelled, bool* broke_off,
+                std::atomic<bool>* signalled);
     ~RunningTask();
     RunningTask(const RunningTask&) = delete;
     RunningTask& operator=(const RunningTask&) = delete;
 
   private:
     const std::function<bool()>* before_;
+    std::atomic<bool>* signalled_before_;
     std::optional<ThreadInterruptCheck> check_;
 };
 

@@ -52,6 +52,10 @@ struct PoolOptions {
     /// A task of several ranks fails that leaves a message in its communicator, if it has come by
     /// then.
     bool audits = false;
+    /// The thread that runs a task of one rank gets this signal, again and again until its handler
+    /// calls take_cancellation(), when the task is cancelled or has outlived its limit; 0: none. In
+    /// pools of several ranks, with MPI_THREAD_MULTIPLE.
+    int cancel_signal = 0;
 };
 
 struct PoolState;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks that are cancelled, before they begin and while they run.
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +20,44 @@ Pool open(const PoolOptions& options = {}) {
     return Pool(mpi::Comm::duplicate(world().handle()), common_functions(), options);
 }
 
+std::atomic<bool> told{false};
+
+void tell(int) {
+    if (take_cancellation()) {
+        told = true;
+    }
+}
+
+Bytes until_told(const Call&) {
+    while (!told.exchange(false)) {
+    }
+    return {};
+}
+
 }  // namespace
+
+TEST_CASE("a task that neither asks nor waits gets a signal") {
+    std::signal(SIGURG, tell);
+    Functions functions = common_functions();
+    functions.add("until told", until_told);
+    PoolOptions options;
+    options.cancel_signal = SIGURG;
+    Pool pool(mpi::Comm::duplicate(world().handle()), functions, options);
+    if (pool.leads() && pool.size() > 1) {
+        for (int round = 0; round < 3; ++round) {
+            const Future future = pool.submit("until told", {}, at(1));
+            while (future.state()->phase.load() != Phase::Running) {
+                pool.wait_for_some(0.001);
+            }
+            CHECK(future.cancel(true));
+            CHECK_THROWS_AS(future.get(), TaskCancelled);
+            CHECK_NOTHROW(pool.submit("sleep", {bytes_of<std::int64_t>(0)}, at(1)).get());
+        }
+    }
+    pool.close();
+    std::signal(SIGURG, SIG_DFL);
+    CHECK_FALSE(take_cancellation());
+}
 
 TEST_CASE("a task that has not begun can be cancelled") {
     Pool pool = open();

@@ -109,7 +109,8 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
         relay = std::make_unique<Relay>(comm, members, roles.served_by(rank),
                                         std::min(1.0, options.stall_timeout_s / 4));
     } else if (comm.size() > 1 && roles.runs_tasks(rank)) {
-        worker = std::make_unique<Worker>(comm, crew, members, roles.server_of(rank));
+        worker = std::make_unique<Worker>(comm, crew, members, roles.server_of(rank),
+                                          options.cancel_signal);
     }
     std::vector<std::int64_t> clock_offsets_ns;
     if (options.trace) {

@@ -42,6 +42,7 @@ class Worker::Waits final : public NeedsLead {
 void Worker::serve() {
     const UniqueWhereMade<Attendant> attendant(new Attendant(*this));
     attendant_ = attendant.get();
+    thread_ = ::pthread_self();
     Waits waits(*this);
     progress::BackOff back_off(members_.ranks_per_core());
     progress::wait(waits, back_off);
@@ -163,8 +164,9 @@ void Worker::run(Order& order) {
         done = {.word = Word::Done, .task = order.task, .result = {}, .failure = failure};
         done.began_ns = now_ns();
     } else {
-        begin_task(order.task);
-        done = crew_.run(order, [this, task = order.task] { return hears_of_cancel(task); });
+        begin_task(order);
+        done = crew_.run(
+            order, [this, task = order.task] { return hears_of_cancel(task); }, &signalled_);
         end_task();
     }
     cancelled_.erase(order.task);

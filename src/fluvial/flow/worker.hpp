@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
+
 #include "fluvial/flow/crew.hpp"
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/messages.hpp"
@@ -33,8 +35,14 @@ class Worker {
   public:
     /// All outlive it. `server`: the rank that sends it orders and gets its reports, the lead (rank
     /// 0) or a relay.
-    Worker(const mpi::Comm& comm, Crew& crew, Members& members, int server)
-        : comm_(comm), crew_(crew), members_(members), server_(server), messages_(comm) {}
+    /// `cancel_signal`: as PoolOptions has it.
+    Worker(const mpi::Comm& comm, Crew& crew, Members& members, int server, int cancel_signal)
+        : comm_(comm),
+          crew_(crew),
+          members_(members),
+          server_(server),
+          cancel_signal_(cancel_signal),
+          messages_(comm) {}
 
     /// Blocking until the lead says stop; then everything has been sent. Throws PeerLost when the
     /// lead's process dies, and what check_interrupt throws.
@@ -60,7 +68,7 @@ class Worker {
         std::vector<int> came, team;
     };
 
-    void begin_task(TaskId task);
+    void begin_task(const Order& order);
     void end_task();
     std::optional<std::int64_t> attend();
     void attend_to_task();
@@ -88,6 +96,7 @@ class Worker {
     Crew& crew_;
     Members& members_;
     int server_;  ///< the lead, when the relay is lost
+    int cancel_signal_;
     TaskMessages messages_;
     std::deque<Order> orders_;
     std::map<std::pair<int, int>, Outbox> outboxes_;  ///< by rank and tag
@@ -107,9 +116,14 @@ class Worker {
     std::mutex mutex_;                    ///< of the state, while a task runs
     std::atomic<std::uint64_t> runs_{0};  ///< tasks that have begun, plus those that have ended
     std::atomic<bool> attended_{false};   ///< the attendant looks soon
+    pthread_t thread_ = {};               ///< that serves
+    bool alone_ = false;                  ///< no other rank has a part of the task that runs
+    /// Until the task has heard it, the thread gets signals.
+    std::atomic<bool> signalled_{false};
     // Of the attendant alone:
     std::uint64_t seen_runs_ = 0;
     int quiet_looks_ = 0;
+    TaskId signalled_task_ = 0;  ///< that last was to get signals
     std::int64_t look_again_ns_ = 0;
     std::exception_ptr attend_error_;  ///< to be thrown when the task has ended
 };

@@ -3,6 +3,7 @@
 #include "fluvial/flow/worker_attending.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 namespace fluvial::flow {
@@ -40,9 +41,11 @@ std::optional<std::int64_t> Worker::Attendant::visit(const progress::ServiceThre
 }
 
 /// What the task can do only once this rank has said that it begins.
-void Worker::begin_task(TaskId task) {
-    running_ = task;
-    members_.note_begun(task);
+void Worker::begin_task(const Order& order) {
+    running_ = order.task;
+    alone_ = order.team == 0;
+    signalled_.store(false, std::memory_order_relaxed);
+    members_.note_begun(order.task);
     // In one order with what attend() does before it sleeps.
     runs_.store(runs_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     if (!attended_.load(std::memory_order_seq_cst)) {
@@ -70,9 +73,15 @@ std::optional<std::int64_t> Worker::attend() {
         return look_every_ns;
     }
     if (is_odd(runs)) {
-        const std::unique_lock lock(mutex_, std::try_to_lock);
+        std::unique_lock lock(mutex_, std::try_to_lock);
         if (lock && runs_.load(std::memory_order_relaxed) == runs) {
             attend_to_task();
+        }
+        if (lock) {
+            lock.unlock();  // the task may look whether it was cancelled
+        }
+        if (signalled_) {
+            ::pthread_kill(thread_, cancel_signal_);
         }
         if (look_again_ns_ == look_every_ns) {
             return look_every_ns;
@@ -99,6 +108,10 @@ void Worker::attend_to_task() {
         }
         give_back_orders();
         flush();
+        if (cancel_signal_ != 0 && alone_ && cancelled_.contains(running_) &&
+            std::exchange(signalled_task_, running_) != running_) {
+            signalled_ = true;
+        }
         const bool busy = !gathering_.empty() || !messages_.sent();
         look_again_ns_ =
             busy ? look_every_ns : std::min(2 * look_again_ns_, look_at_least_every_ns);
