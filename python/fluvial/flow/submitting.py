@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .. import _core
 from .cancellation import CancelFutures
+from .executorlib_options import NAME as RESOURCE_DICT
+from .executorlib_options import InFolder, options_of, takes_resource_dict
 from .functions import for_many_calls, name_of
 from .future import Future
 from .interrupting import calls_users
@@ -43,6 +45,9 @@ class Submitting(concurrent.futures.Executor):
         of them fails, so does this one, by the same. NumPy arrays travel as they lie in memory.
         What cannot be pickled is the future's error.
 
+        As executorlib's executors do, this takes ``resource_dict={"cores": 4, …}``, which stands
+        for options (`with_options`), unless the function has such a parameter itself.
+
         Raises
         ------
         InvalidArgument
@@ -52,6 +57,11 @@ class Submitting(concurrent.futures.Executor):
         PeerLost
             When the job that was started for this pool has broken off.
         """
+        if RESOURCE_DICT in kwargs and not takes_resource_dict(fn):
+            changes, folder = options_of(kwargs.pop(RESOURCE_DICT))
+            called = fn if folder is None else InFolder(fn, folder)
+            options = changed_options(self._options, changes)
+            return self._pool.submit_with(options, called, args, kwargs)
         return self._pool.submit_with(self._options, fn, args, kwargs)
 
     def map(
