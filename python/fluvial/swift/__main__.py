@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from types import TracebackType
 
 from .._core import Error
 from ..flow.pool import Pool
@@ -20,10 +21,30 @@ def set_up_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_S)
 
 
+def say_interruptions_in_a_line(path: str) -> None:
+    """Have Ctrl-C end the process without a traceback, which would be of the interpreter's code.
+
+    The rank that leads says what the script was at: its interruption has notes of that.
+    """
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        first: BaseException | None = error
+        while first is not None and not hasattr(first, "__notes__"):
+            first = first.__context__  # another signal came while it was handled
+        for note in getattr(first, "__notes__", ()):
+            print(f"fluvial: {path} was interrupted: {note}", file=sys.stderr, flush=True)
+
+    sys.excepthook = hook
+
+
 def main() -> int:
     """Run the script on the rank that leads, its tasks on the others."""
     path, *arguments = sys.argv[1:]
     set_up_interpreter()
+    say_interruptions_in_a_line(path)
     with Pool(trace=os.environ.get(TRACE) or False) as pool:
         if pool.leads:
             try:

@@ -300,6 +300,12 @@ class Engine:
                 pass
             if self._blocked:
                 raise never_set(list(self._blocked.values()))
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(
+                f"{self._running} tasks and {self.live} iterations were under way, "
+                f"{len(self._blocked)} statements waited"
+            )
+            raise
         finally:
             flush()
             if self._folder is not None:

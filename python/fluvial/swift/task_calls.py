@@ -123,6 +123,8 @@ class Settled:
     def __call__(self, future: Done) -> None:
         """Take what the task has returned; raise ScriptFailed for what it has raised."""
         error = future.exception()
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt  # every rank gets it: the script does not fail here
         if error is not None:
             raise self._failed(error)
         plan = self.plan
