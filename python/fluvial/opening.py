@@ -244,7 +244,8 @@ def open(
         Writer: a folder on a local disk for such steps; None: FLUVIAL_SPILL, TMPDIR or /var/tmp.
         The files have no names, and vanish with the processes.
     spill_bytes
-        Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has.
+        Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has. Not
+        with `retain`, of which all steps stay.
     retain
         Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended;
         True: `directory`. Readers may come late or again, and begin with the first step (`start`)

@@ -191,6 +191,13 @@ void validate(const std::string& name, const WriterOptions& options) {
     if (options.readers < 0 || options.readers > 32) {
         throw InvalidArgument(
             Problem{"readers is out of range", text(options.readers), "0 to 32 reader jobs", ""});
+    if (options.spill_bytes != 0 && !options.retain.empty()) {
+        throw InvalidArgument(Problem{
+            "the disk of a stream that is retained has no bound",
+            text("spill_bytes=", options.spill_bytes, " with retain='", options.retain, "'"),
+            "one of them",
+            "All steps stay there: leave spill_bytes out, and retain less by writing less"});
+    }
     }
     move::ports_of(effective_ports(options));
     service_cores();

@@ -146,6 +146,13 @@ TEST_CASE("options of steps on a disk that cannot work together") {
     CHECK_NOTHROW(validate("a", no_disk));
     no_disk.spill_bytes = -1;
     CHECK_THROWS_WITH_AS(validate("a", no_disk), doctest::Contains("spill_bytes"), InvalidArgument);
+    WriterOptions bounded;
+    bounded.retain = "/tmp";
+    CHECK_NOTHROW(validate("a", bounded));
+    bounded.spill_bytes = 1 << 20;
+    CHECK_THROWS_WITH_AS(validate("a", bounded),
+                         doctest::Contains("got spill_bytes=1048576 with retain='/tmp'"),
+                         InvalidArgument);
     WriterOptions shared;
     shared.steps_to = StepsTo::OnDemand;
     CHECK_NOTHROW(validate("a", shared));
