@@ -217,7 +217,7 @@ def test_watching_readers(call, tmp_path, monkeypatch):
         assert (row["reader_state"], row["reader_lag_steps"]) == ("active", "2")
         _, out, _ = call("watch", "s", "--count", 1)
         assert "queue 3 of 4 (block)" in out
-        assert "1 ranks, active): 1 steps, lag 2, 0 discarded  going on" in out
+        assert "1 ranks, active, block): 1 steps, lag 2, 0 discarded  going on" in out
 
 
 def test_watching_ends_with_the_stream(call, tmp_path, monkeypatch):

@@ -103,7 +103,7 @@ def opening(folder: pathlib.Path) -> list[Call]:
     writer |= {"on_stalled_reader": "evict", "reserve": 1, "steps_to": "all"}
     elsewhere = {"network": "off", "ports": "20000-40000", "encrypt": True}
     reader = {"start": "oldest", "resume": None, "transport": "auto", "contact": None}
-    reader |= {"interfaces": "auto", "fetch": "once"}
+    reader |= {"interfaces": "auto", "fetch": "once", "full": "block"}
     (folder / "kept").mkdir()
     kept = {"spill": None, "retain": str(folder / "kept")}
     spilled = {"full": "spill", "spill": str(folder), "spill_bytes": "1 MiB"}

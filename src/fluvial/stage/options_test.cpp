@@ -159,6 +159,19 @@ TEST_CASE("options of steps on a disk that cannot work together") {
     shared.full = FullPolicy::Spill;
     CHECK_THROWS_WITH_AS(validate("a", shared), doctest::Contains("for all reading jobs alike"),
                          InvalidArgument);
+    ReaderOptions loses;
+    loses.full = FullPolicy::DiscardOldest;
+    CHECK_NOTHROW(validate("a", loses));
+    loses.resume = "plot";
+    CHECK_THROWS_WITH_AS(validate("a", loses),
+                         doctest::Contains("got full='discard-oldest' with resume='plot'"),
+                         InvalidArgument);
+    loses.full = FullPolicy::Spill;
+    CHECK_NOTHROW(validate("a", loses));
+    ReaderOptions looks_on;
+    looks_on.start = Start::Observe;
+    looks_on.full = FullPolicy::Spill;
+    CHECK_NOTHROW(validate("a", looks_on));  // as a job script may say of all series
     ReaderOptions resumes;
     resumes.resume = "../up";
     CHECK_THROWS_WITH_AS(validate("a", resumes), doctest::Contains("resume cannot be used"),
