@@ -247,11 +247,13 @@ void bind_reader(nb::module_& m) {
         .def(
             "__init__",
             [](HeldReader* self, const std::string& name, std::optional<long> handle,
-               const std::string& start, const std::string& resume, const std::string& retained,
-               const std::string& directory, double rendezvous_timeout, double step_timeout,
-               double stall_timeout, const std::string& transport, const std::string& interfaces,
-               const std::string& fetch, const std::string& contact) {
+               const std::string& start, const std::string& full, const std::string& resume,
+               const std::string& retained, const std::string& directory, double rendezvous_timeout,
+               double step_timeout, double stall_timeout, const std::string& transport,
+               const std::string& interfaces, const std::string& fetch,
+               const std::string& contact) {
                 const stage::ReaderOptions options{.start = stage::start_from_name(start),
+                                                   .full = stage::full_of_reader_from_name(full),
                                                    .resume = resume,
                                                    .retained = retained,
                                                    .directory = directory,
@@ -265,7 +267,7 @@ void bind_reader(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 new (self) HeldReader(std::make_unique<CommReader>(name, handle, options));
             },
-            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "resume"_a, "retained"_a,
+            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "full"_a, "resume"_a, "retained"_a,
             "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a,
             "transport"_a, "interfaces"_a, "fetch"_a, "contact"_a)
         .def(

@@ -64,6 +64,7 @@ nb::dict status_of(const stage::ReaderStatus& s) {
     d["pid"] = s.pid;
     d["state"] = s.state;
     d["observes"] = s.observes;
+    d["full"] = s.full;
     d["steps_taken"] = s.steps_taken;
     d["steps_discarded"] = s.steps_discarded;
     d["lag_steps"] = s.lag_steps;

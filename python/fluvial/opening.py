@@ -36,6 +36,7 @@ Full = Literal[
     "spill,discard-oldest",
     "block,discard-newest",
 ]
+FullOfReader = Literal["block", "discard-newest", "discard-oldest", "spill"]
 _AGREEMENT_S = 300.0  # that a rank waits for the others, unless step_timeout says otherwise
 
 
@@ -93,6 +94,7 @@ def open(
     engine: Literal["stage"],
     options: Said | None = None,
     start: Literal["oldest", "next", "first", "observe"] = "oldest",
+    full: FullOfReader | None = None,
     resume: str | None = None,
     retained: str | os.PathLike[str] | None = None,
     directory: str | os.PathLike[str] | None = None,
@@ -114,6 +116,7 @@ def open(
     engine: Engine | None = None,
     options: Said | None = None,
     start: Literal["oldest", "next", "first", "observe"] = "oldest",
+    full: FullOfReader | None = None,
     resume: str | None = None,
     retained: str | os.PathLike[str] | None = None,
     directory: str | os.PathLike[str] | None = None,
@@ -240,11 +243,17 @@ def open(
         ("spill"). What happens when that is full, too, follows a comma: "spill,block" (as "spill"
         alone) waits until readers have made room, "spill,discard-newest" and
         "spill,discard-oldest" give a step up.
+
+        Reader: what happens to this reader's steps when the queue is full because of it; None: as
+        the writer says. "discard-oldest" loses the oldest ones that it has not begun,
+        "discard-newest" those that come while it has older ones before it, and "spill" reads them
+        from the disk of a stream that is retained: writer and other readers notice nothing of it.
     spill
         Writer: a folder on a local disk for such steps; None: FLUVIAL_SPILL, TMPDIR or /var/tmp.
         The files have no names, and vanish with the processes.
     spill_bytes
-        Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has.
+        Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has. Not
+        with `retain`, of which all steps stay.
     retain
         Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended;
         True: `directory`. Readers may come late or again, and begin with the first step (`start`)

@@ -166,3 +166,18 @@ def test_wrong_arguments_say_what_is_allowed(arguments, message):
     with pytest.raises(fl.InvalidArgument, match="allowed: ") as raised:
         fl.distribute.assign(*arguments)
     assert message in str(raised.value)
+
+
+def test_chunks_of_files_are_near_to_all_readers(tmp_path):
+    with fl.open(tmp_path / "a.h5", "w") as writer, writer.step() as step:
+        step.put("x", np.arange(24.0).reshape(6, 4))
+    with fl.open(tmp_path / "a.h5") as file:
+        step = next(iter(file))
+        for strategy in (
+            "by-host(even-binpacking, fallback=discard)",
+            "by-numa(hyperslabs)",
+            "by-host(by-socket(blocks), fallback=fail)",
+        ):
+            pieces = step["x"].mine(strategy)
+            assert sum(step["x"][p.selection].size for p in pieces) == 24
+            assert {str(p.place) for p in pieces} == {str(fl.distribute.ANYWHERE)}

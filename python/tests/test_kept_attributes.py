@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of datasets that later steps keep: the same in streams and in files."""
 
+import contextlib
 import threading
 
 import netCDF4
@@ -195,3 +196,22 @@ def test_what_was_not_decoded_keeps_what_decodes_it(stream, tmp_path):
             with writer.step() as step:
                 step.put("T", given)
             np.testing.assert_array_equal(reader.next()["T"].read(), [1.5, np.nan, 3])
+
+
+@pytest.mark.parametrize("name", ["stream", "kept%T.h5", "kept.h5", "kept.nc", "kept.zarr"])
+def test_those_of_a_step_that_fails_do_not_hold_for_the_next(stream, tmp_path, name):
+    if name == "stream":
+        writer, reader = stream(queue_steps=8)
+    else:
+        writer, reader = fl.open(str(tmp_path / name), "w"), None
+    with writer:
+        for attrs, fails in (({"bad": 1}, True), ({"good": 1}, False), ({"bad": 2}, True)):
+            with contextlib.suppress(ZeroDivisionError), writer.step() as step:
+                step.put("T", np.zeros(2), attrs=attrs)
+                if fails:
+                    1 / 0  # noqa: B018
+        with writer.step() as step:
+            step.put("T", np.zeros(2))
+    with reader or fl.open(str(tmp_path / name)) as series:
+        said = [dict(step["T"].attrs) for step in series]
+    assert [("good" in attrs, "bad" in attrs) for attrs in said] == [(True, False)] * 2

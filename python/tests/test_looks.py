@@ -217,7 +217,7 @@ def test_watching_readers(call, tmp_path, monkeypatch):
         assert (row["reader_state"], row["reader_lag_steps"]) == ("active", "2")
         _, out, _ = call("watch", "s", "--count", 1)
         assert "queue 3 of 4 (block)" in out
-        assert "1 ranks, active): 1 steps, lag 2, 0 discarded  going on" in out
+        assert "1 ranks, active, block): 1 steps, lag 2, 0 discarded  going on" in out
 
 
 def test_watching_ends_with_the_stream(call, tmp_path, monkeypatch):
@@ -348,3 +348,18 @@ def test_the_shell_completes_words():
         [sys.executable, "-m", "fluvial"], env=env, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["pipe"]
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("x=99", "no such label along 'x': got 99.0; allowed: 0.0 to 6.0. Give an interval"),
+        ("x=1.3", "no such label along 'x': got 1.3; allowed: 0.0 to 6.0. Give an interval"),
+        ("y=a", "no such label along 'y': got 'a'; allowed: one of the numbers 0.0 to 1.0"),
+    ],
+)
+def test_a_label_that_is_not_there_is_told_in_our_words(call, series, label, said):
+    code, _, err = call("dump", series, "meshes/T", "--where", label)
+    assert code == 2
+    assert said in err
+    assert "index" not in err

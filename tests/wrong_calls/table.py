@@ -103,9 +103,10 @@ def opening(folder: pathlib.Path) -> list[Call]:
     writer |= {"on_stalled_reader": "evict", "reserve": 1, "steps_to": "all"}
     elsewhere = {"network": "off", "ports": "20000-40000", "encrypt": True}
     reader = {"start": "oldest", "resume": None, "transport": "auto", "contact": None}
-    reader |= {"interfaces": "auto", "fetch": "once"}
+    reader |= {"interfaces": "auto", "fetch": "once", "full": "block"}
     (folder / "kept").mkdir()
-    kept = {"spill": None, "spill_bytes": "1 MiB", "retain": str(folder / "kept")}
+    kept = {"spill": None, "retain": str(folder / "kept")}
+    spilled = {"full": "spill", "spill": str(folder), "spill_bytes": "1 MiB"}
     with fl.open("ended", "w", readers=0, directory=folder, retain=folder / "kept") as series:
         series.step().__exit__(None, None, None)
     ended = {"name": "ended", "directory": str(folder), "retained": str(folder / "kept"), **times}
@@ -117,6 +118,7 @@ def opening(folder: pathlib.Path) -> list[Call]:
         Call("open a writer", open_one, common | {"mode": "w"} | writer),
         Call("open a writer for others", open_one, alone | elsewhere),
         Call("open a writer that keeps", open_one, alone | kept),
+        Call("open a writer that spills", open_one, alone | spilled),
         Call("open with options", open_one, alone | {"options": {}}),
         Call("open a reader", open_reader, common | reader),
         Call("open what was retained", open_one, ended),

@@ -16,6 +16,8 @@ class ReaderStatus(TypedDict):
     pid: int
     state: str
     observes: bool
+    full: str
+    """Its policy for a full queue, its own or the writer's."""
     steps_taken: int
     steps_discarded: int
     lag_steps: int

@@ -164,6 +164,7 @@ def _flat(seen: Seen) -> list[tables.Row]:
         "number",
         "ranks",
         "state",
+        "full",
         "steps_taken",
         "lag_steps",
         "lag_on_disk",
@@ -188,7 +189,8 @@ def _words(seen: Seen) -> list[str]:
         }
         words += [f"{count} {what}" for what, count in lost.items() if count]
         words += [
-            f"reader {r['number']} ({r['ranks']} ranks, {r['state']}): {r['steps_taken']} steps, "
+            f"reader {r['number']} ({r['ranks']} ranks, {r['state']}, {r['full']}): "
+            f"{r['steps_taken']} steps, "
             f"lag {r['lag_steps']}{_spilled(r)}, {r['steps_discarded']} discarded"
             for r in seen["readers"]
         ]

@@ -113,6 +113,22 @@ def refuse_what_is_no_file(name: object) -> None:
         )
 
 
+def refuse_folder_of_stream(name: object) -> None:
+    """Refuse a stream, of which nothing else says that it is one, with the name of a folder here.
+
+    Raises
+    ------
+    InvalidArgument
+        Readers here would take the name for the folder's.
+    """
+    if isinstance(name, str) and os.path.isdir(name):
+        raise InvalidArgument(
+            f"a stream is to have the name of a folder that is here: got {shown(name)}; allowed: "
+            "a name that no file or folder here has, or a stream, by engine='stage'. Readers here "
+            "need engine='stage', too"
+        )
+
+
 def kind_of_folder(path: str) -> str | None:
     """Return the engine whose folder this is; None for any other."""
     for engine, marks in _MARKS.items():

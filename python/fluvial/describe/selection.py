@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Literal, Protocol, SupportsIndex, TypeAlias, cast
@@ -102,6 +103,23 @@ def to_hyperslab(
         stride.append(step)
         dropped.append(drop)
     return (tuple(start), tuple(count), tuple(stride)), tuple(dropped)
+
+
+def has_new_axis(selection: object) -> bool:
+    """Tell whether a selection has None, which is a new axis."""
+    entries = selection if isinstance(selection, tuple) else (selection,)
+    return any(entry is None for entry in entries)
+
+
+def runs_backwards(selection: object) -> bool:
+    """Tell whether a selection has a slice with a negative step."""
+    entries = selection if isinstance(selection, tuple) else (selection,)
+    return any(
+        isinstance(entry, slice)
+        and hasattr(entry.step, "__index__")
+        and operator.index(entry.step) < 0
+        for entry in entries
+    )
 
 
 def _along(

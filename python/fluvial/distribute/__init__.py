@@ -17,9 +17,19 @@ them, the guide *Distributing chunks* compares them, and a function of yours is 
 from .assignment import Distribution, assign, describe, names
 from .metrics import Metrics
 from .own_place import own_place
-from .piece import Piece, Place
+from .piece import ANYWHERE, Piece, Place
 
-__all__ = ["Distribution", "Metrics", "Piece", "Place", "assign", "describe", "names", "own_place"]
+__all__ = [
+    "ANYWHERE",
+    "Distribution",
+    "Metrics",
+    "Piece",
+    "Place",
+    "assign",
+    "describe",
+    "names",
+    "own_place",
+]
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,9 @@ Place: TypeAlias = str | Mapping[str, str | int] | None
 """A host by its name, or names by layer from the outermost inward, such as
 ``{"host": "node17", "socket": 0, "numa": 1}``; None where it is not known."""
 
+ANYWHERE: dict[str, str | int] = {"anywhere": "file"}
+"""The place of chunks of files: as near to each reader as to any other."""
+
 Levels = list[tuple[str, str]]
 
 

@@ -17,7 +17,7 @@ from ..base.arguments import to_names
 from ..base.messages import shown
 from ..distribute.assignment import Strategy, assign, describe
 from ..distribute.own_strategy import Own
-from ..distribute.piece import Piece
+from ..distribute.piece import ANYWHERE, Piece
 from ..mpi.communicator import Communicator, world
 from ..mpi.together import Together
 from .view import View
@@ -55,7 +55,8 @@ def share_of_files(
     """Return this rank's parts of each dataset. Collective over `comm`; no data moves.
 
     What is distributed are the chunks in which a dataset is stored, or all of it where it is not
-    stored in chunks. Which ranks wrote them is not known, and neither are their places.
+    stored in chunks. Which ranks wrote them is not known, and they are near to all readers:
+    ``by-host(within, …)`` and the like distribute them by `within` among all.
 
     Raises
     ------
@@ -84,8 +85,9 @@ def share_of_files(
     failure: Exception | None = None
     try:
         for name in wanted:
+            near_to_all = [(*chunk, 0, ANYWHERE) for chunk in chunks[name]]
             shares[name] = assign(
-                chunks[name], places, strategy, own=own, itemsize=datasets[name].dtype.itemsize
+                near_to_all, places, strategy, own=own, itemsize=datasets[name].dtype.itemsize
             ).shares
     except Exception as raised:  # of a strategy of the user's own, too
         failure = raised

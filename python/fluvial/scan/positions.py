@@ -112,12 +112,15 @@ def by_label(
     try:
         chosen = at.sel({dim: label}, method=method, tolerance=tolerance)
     except (*_UNKNOWN_LABEL, pd.errors.InvalidIndexError) as error:
-        remedy = ", or method='nearest'" if method is None else " without method"
+        nearest = ", or have the nearest one (method='nearest')" if method is None else ""
         ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
         kind = UnknownName if isinstance(error, KeyError) else InvalidArgument
+        no_number = isinstance(label, str) and labels.dtype.kind in "iuf"
+        why = "" if kind is UnknownName or no_number else f" ({said_by(error)})"
         raise kind(
-            f"no such label along '{dim}': got {shown(label)} ({said_by(error)}); allowed: {ends}. "
-            f"Give a slice{remedy}."
+            f"no such label along '{dim}': got {shown(label)}{why}; allowed: "
+            f"{'one of the numbers ' if no_number else ''}{ends}. Give an interval (a slice)"
+            f"{nearest}."
         ) from None
     if isinstance(label, slice) and at.size and not chosen.size:
         _warn_of_nothing(label, dim, at.indexes[dim])

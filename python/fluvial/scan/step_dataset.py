@@ -233,8 +233,8 @@ def _refuse_arrays(mask: object, weights: object) -> None:
     if mask is not None or weights is not None:
         raise InvalidArgument(
             "an array of weights or of bool does not go with conditions, groups, weights of axes, "
-            "values to decode or options of scans: got both; allowed: one kind. Give a function as "
-            "the condition, or a dict of dimensions to arrays as weights."
+            "axes that run backwards, values to decode or options of scans: got both; allowed: one "
+            "kind. Give a function as the condition, or a dict of dimensions to arrays as weights."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import xarray as xr
 from .._core import WrongType
 from ..base.arguments import as_array
 from ..describe.attributes import Attributes
-from ..describe.selection import Selection
+from ..describe.selection import Selection, has_new_axis, to_hyperslab
 from ..describe.storage_attributes import plain_attributes
 from ..store.joined_files import JoinedFiles
 from .decoded import read_decoded
@@ -61,9 +62,16 @@ class Values:
         return self.read()
 
     def __getitem__(self, selection: Selection) -> xr.DataArray:
-        if selection is None:
-            self._view.getitem(selection)  # refuses a new axis
-        return self.read(selection)
+        """Read the selection, as `read`; with a new axis, as NumPy's None, an array without labels.
+
+        The same as of a `Dataset` of a live step; types cannot tell.
+        """
+        if not has_new_axis(selection):
+            return self.read(selection)
+        hyperslab, index = to_hyperslab(selection, self.shape, new_axes=True, backwards=True)
+        along = zip(*hyperslab, strict=True)
+        chosen = tuple(slice(begin, begin + n * step, step) for begin, n, step in along)
+        return cast(xr.DataArray, self.read(chosen).values[index])
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return as_array(self.read().values, dtype, copy)

@@ -25,6 +25,7 @@ from ..describe.records import unit_of
 from ..describe.selection import (
     Over,
     Selection,
+    has_new_axis,
     one_of,
     slab_of,
     to_dims,
@@ -153,7 +154,7 @@ class Dataset(Reductions[Reduced], ByName):
 
     def __getitem__(self, selection: Selection) -> Read:
         """Return the selected elements as `read` does; None is a new axis, as in NumPy."""
-        labelled = None if _has_new_axis(selection) else self._labelled()
+        labelled = None if has_new_axis(selection) else self._labelled()
         if labelled is not None:
             return labelled.read(selection)
         hyperslab, index = to_hyperslab(selection, self.shape, new_axes=True, backwards=True)
@@ -271,7 +272,8 @@ class Dataset(Reductions[Reduced], ByName):
             The same as `over`.
         selection
             As for `read`. Of a dataset without names of axes, one that is selected by an int is
-            kept with length 1.
+            kept with length 1, unless another runs backwards: that takes what a scan needs, and
+            gives what `FileDataset.reduce` does.
         skipna
             NaN does not count, unless an operator was made to let it propagate. False: it
             propagates. What attributes declare as missing never counts; False: it makes the result
@@ -346,8 +348,3 @@ class Dataset(Reductions[Reduced], ByName):
 
     def __repr__(self) -> str:
         return f"<fluvial.Dataset '{self.name}' {self.stored_dtype}{list(self.shape)}>"
-
-
-def _has_new_axis(selection: object) -> bool:
-    entries = selection if isinstance(selection, tuple) else (selection,)
-    return any(entry is None for entry in entries)

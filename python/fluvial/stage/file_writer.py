@@ -93,6 +93,8 @@ class FileWriteSeries:
         self._steps = 0
         self._bytes = 0
         self._said: dict[str, dict[str, AttributeValue]] = {}
+        """Attributes of datasets, as the steps that were written said them."""
+        self._said_in_step: dict[str, dict[str, AttributeValue]] = {}
         self._told = ToldSteps()
         self._step: FileWriteStep | None = None
         self._output: Output | None = None
@@ -139,6 +141,7 @@ class FileWriteSeries:
                 f"iterations of files ascend: got {shown(iteration)}; allowed: {self._index} and "
                 "above"
             )
+        self._said_in_step = {}
         self._step = FileWriteStep(self, index, attributes, plain_groups(groups))
         self._index = index + 1
         self._steps += 1
@@ -209,8 +212,8 @@ class FileWriteSeries:
     def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> Mapping[str, object]:
         """Return the attributes of a dataset: those of earlier steps until some are given anew."""
         if attrs is not None:
-            self._said[name] = plain(attrs)
-        return self._said.get(name, {})
+            self._said_in_step[name] = plain(attrs)
+        return self._said_in_step.get(name, self._said.get(name, {}))
 
     def write(self, put: Put) -> None:
         """Write a step, at its end; all ranks do, or none. Collective."""
@@ -235,6 +238,7 @@ class FileWriteSeries:
                 self._ranks.run(lambda: self._write_merged(parts))
             self._ranks.run(lambda: self._finish(put.number))
             written = True
+            self._said |= self._said_in_step
         except Exception:
             self._give_up(put.number)
             raise

@@ -34,6 +34,7 @@ _WRITES: dict[str, object] = {
 }
 _READS: dict[str, object] = {
     "start": "oldest",
+    "full": "",
     "resume": "",
     "retained": "",
     "transport": "",
@@ -41,7 +42,16 @@ _READS: dict[str, object] = {
     "fetch": "",
     "contact": "",
 }
-_MAY_BE_NONE = ("resume", "network", "ports", "transport", "interfaces", "fetch", "contact")
+_MAY_BE_NONE = (
+    "full",
+    "resume",
+    "network",
+    "ports",
+    "transport",
+    "interfaces",
+    "fetch",
+    "contact",
+)
 _NEVER_EMPTY = {
     "contact": "what the writer's property contact says, HOST:PORT, where it gives that, or None, "
     "which looks for the contact file",
@@ -94,7 +104,7 @@ def _typed(option: str, value: object, default: object) -> object:
         return to_int(to_bytes(value, option), option)
     if option in _FOLDERS:
         return "" if value is None or value is False or value == "" else to_path(value, option)
-    if value is None and option in _MAY_BE_NONE:
+    if value is None and default == "" and option in _MAY_BE_NONE:
         return ""
     if isinstance(default, bool):
         return to_choice(value, option, (False, True))

@@ -18,7 +18,7 @@ from ..compute.specs import Inputs, Specs
 from ..describe.attributes import Attributes
 from ..describe.group_attributes import groups_of, iteration_of, own_attributes
 from ..describe.records import Particles, Records, meshes_of, particles_of
-from ..describe.selection import Over, Selection, one_of
+from ..describe.selection import Over, Selection, one_of, runs_backwards
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -171,6 +171,7 @@ class ReadStep(Mapping[str, Dataset]):
             and is_array(where)
             and not options
             and not self._needs_views(inputs, skipna, where)
+            and not (runs_backwards(selection) and self.views is not None)
         ):
             return reduce_bare(
                 self, op, inputs, over, selection, weights=weights, where=where, **manner

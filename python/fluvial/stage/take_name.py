@@ -8,7 +8,7 @@ import os
 from .. import _core
 from ..store.hdf5_host_file import remove_files_of_hosts
 from ..store.numbered_files import check_number, has_number, numbered_files
-from ..store.output_file import check_folder, check_free, remove
+from ..store.output_file import check_folder, check_free, check_kind, remove
 from ..store.progress_mark import ProgressMark
 
 _FILES = {"hdf5", "netcdf", "netcdf4"}
@@ -22,7 +22,7 @@ def take_name(name: str, engine: str) -> ProgressMark:
     ------
     InvalidArgument
         A number in it is none, numbered files are there, another writer has the name, or a folder
-        has it.
+        has it, a FIFO, a socket or a device.
     SystemError
         Its folder is not there, or what has the name cannot be removed.
     """
@@ -34,6 +34,8 @@ def take_name(name: str, engine: str) -> ProgressMark:
         except _core.NoSuchFile:
             found = []
         check_free([path for _, path in found], name)
+    else:
+        check_kind(name)
     if engine in _FILES:
         check_folder(name)
     mark = ProgressMark(name)

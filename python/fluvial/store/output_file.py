@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,6 +23,12 @@ _KINDS: dict[int | None, type[_core.SystemError]] = {
     errno.EPERM: _core.NotPermitted,
 }
 """The errors that Python has a class for, too."""
+_NO_FILES = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def as_stored(array: np.ndarray, big_endian: bool) -> np.ndarray:
@@ -122,6 +129,26 @@ def remove(path: str) -> None:
             )
     except OSError as error:
         raise cannot_write(path, error) from None
+
+
+def check_kind(path: str) -> None:
+    """Refuse what is no file: a FIFO, a socket or a device is not to be replaced by one.
+
+    Raises
+    ------
+    InvalidArgument
+        With what it is.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    what = _NO_FILES.get(stat.S_IFMT(mode))
+    if what is not None:
+        raise InvalidArgument(
+            f"files are not written into what is no file: got '{shown_text(path)}', which is "
+            f"{what}; allowed: a name that is free, or a file's. Remove it, or write elsewhere"
+        )
 
 
 def check_folder(path: str) -> None:

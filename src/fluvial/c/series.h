@@ -112,10 +112,11 @@ int fluvial_writer_abort(fluvial_writer* writer);
 /// Opens a series for reading: files where there are some of that name, or where it has the suffix
 /// of a format, a "/" or a "%"; else a stream, whose writer is waited for, or is at
 /// "fluvial://HOST:PORT/NAME" and has the same key in the file of FLUVIAL_KEY. All ranks are one
-/// reader and get the same steps. Options: `engine`; of a stream `start`, `resume`, `retained`,
-/// `directory`, `transport`, `interfaces`, `fetch`, `contact`; of files `follow` ("true": they are
-/// still being written), `until`; of both `rendezvous_timeout`, `step_timeout`, `stall_timeout`,
-/// `options`. The communicator is duplicated. Collective, blocking. MPI must be initialised.
+/// reader and get the same steps. Options: `engine`; of a stream `start`, `full`, `resume`,
+/// `retained`, `directory`, `transport`, `interfaces`, `fetch`, `contact`; of files `follow`
+/// ("true": they are still being written), `until`; of both `rendezvous_timeout`, `step_timeout`,
+/// `stall_timeout`, `options`. The communicator is duplicated. Collective, blocking. MPI must be
+/// initialised.
 int fluvial_reader_open(MPI_Comm comm, const char* name, MPI_Info options, fluvial_reader** reader);
 
 /// Ends the step before and goes to the next one, which a stream waits for. `more` becomes 0 at the

@@ -33,6 +33,18 @@ struct fluvial_writer {
     GroupAttributes of_groups;                      ///< of all steps from now on
     std::map<std::string, Attributes> of_datasets;  ///< the same
     std::set<std::string> news;  ///< datasets of which more was said since they were put
+    std::set<std::string> told;  ///< of these, those that the open step has told of
+
+    void tell(const std::string& dataset) {
+        if (news.erase(dataset) != 0) {
+            told.insert(dataset);
+        }
+    }
+    /// What an attribute says here holds until it is said anew: the next step tells of it again.
+    void lose_step() {
+        step.reset();
+        news.merge(told);
+    }
 
     /// What is to be done in files, all ranks do.
     void check_mpi() const {
@@ -164,11 +176,11 @@ void end_step(fluvial_writer& writer) {
         writer.open_step().end();
     } catch (const TimedOut&) {
         if (!writer.series.live()) {
-            writer.step.reset();
+            writer.lose_step();
         }
         throw;
     } catch (...) {
-        writer.step.reset();
+        writer.lose_step();
         throw;
     }
     writer.step.reset();
@@ -241,6 +253,7 @@ int fluvial_writer_begin_step(fluvial_writer* writer, double time, long long ite
         }
         mine.step.emplace(mine.series.begin_step(attributes, said));
         mine.begun = true;
+        mine.told.clear();
         mine.of_step.clear();
         if (accepted != nullptr) {
             *accepted = mine.step->accepted() ? 1 : 0;
@@ -260,7 +273,7 @@ int fluvial_writer_put(fluvial_writer* writer, const char* dataset, MPI_Datatype
             part.name,
             ArrayView(static_cast<const std::byte*>(data), part.dtype, part.region.extent),
             part.region.offset, part.shape, part.attributes);
-        mine.news.erase(part.name);
+        mine.tell(part.name);
     });
 }
 
@@ -273,7 +286,7 @@ int fluvial_writer_span(fluvial_writer* writer, const char* dataset, MPI_Datatyp
         *data = mine.open_step()
                     .span(part.name, part.dtype, part.region, part.shape, part.attributes)
                     .data;
-        mine.news.erase(part.name);
+        mine.tell(part.name);
     });
 }
 
@@ -286,7 +299,7 @@ int fluvial_writer_abandon_step(fluvial_writer* writer) {
         mine.open_step();
         mine.check_mpi();
         mine.open_step().abandon();
-        mine.step.reset();
+        mine.lose_step();
     });
 }
 

@@ -33,6 +33,14 @@ std::optional<std::string> Place::down_to(std::string_view layer) const {
     return std::nullopt;
 }
 
+Place anywhere() {
+    return Place(std::vector<Level>{{.layer = "anywhere", .name = "file"}});
+}
+
+bool is_anywhere(const Place& place) {
+    return place.levels().size() == 1 && place.levels().front().layer == "anywhere";
+}
+
 std::string text_of(const Place& place) {
     return place.levels().empty() ? "unknown" : *place.down_to(place.levels().back().layer);
 }

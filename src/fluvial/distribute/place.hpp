@@ -36,6 +36,10 @@ class Place {
     std::vector<Level> levels_;
 };
 
+/// Of what lies in a file: as near to each reader as to any other.
+Place anywhere();
+bool is_anywhere(const Place& place);
+
 /// "host=node17/socket=0"; "unknown" for an empty place.
 std::string text_of(const Place& place);
 

@@ -3,8 +3,17 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/yielding_groups.hpp"
 
 namespace fluvial::stage {
+namespace {
+
+Begin begin_of(const AttachRequest& request) {
+    return {request.start, request.from,
+            request.full < 0 ? std::nullopt : std::optional(static_cast<FullPolicy>(request.full))};
+}
+
+}  // namespace
 
 void check_admissible(const ControlBlock& control, const AttachRequest& request) {
     if (request.size < 1 || request.rank < 0 || request.rank >= request.size ||
@@ -24,6 +33,9 @@ void check_admissible(const ControlBlock& control, const AttachRequest& request)
                                       "a stream that is written with retain",
                                       "Give the writer the option retain"});
     }
+    if (request.start != Start::Observe) {
+        check_policy(control, request.full);
+    }
 }
 
 AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
@@ -32,7 +44,7 @@ AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
     const ControlLock lock(control);
     const int group = request.group >= 0
                           ? request.group
-                          : open_group(control, request.size, {request.start, request.from}, log);
+                          : open_group(control, request.size, begin_of(request), log);
     if (control.group(group).state != GroupState::Joining) {
         throw PeerLost(
             "the reader job that this rank belongs to is not joining the stream any more");

@@ -17,7 +17,8 @@ void check_end(const ByteReader& in, const char* what) {
 
 void check_request(const AttachRequest& request) {
     if (request.role > Role::ReaderRank || request.start > Start::Observe ||
-        (request.start == Start::Observe && request.size != 1)) {
+        (request.start == Start::Observe && request.size != 1) || request.full < -1 ||
+        request.full > number_of(FullPolicy::Spill)) {
         throw Error(
             "a request to attach makes no sense; install the same version of Fluvial for "
             "both jobs");

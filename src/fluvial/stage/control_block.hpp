@@ -68,6 +68,8 @@ struct alignas(64) GroupCell {
     std::uint32_t size;
     std::uint32_t joined;
     std::uint32_t observes;         ///< looks on: nothing waits for it, and no step is kept
+    std::uint32_t yields;           ///< its policy is not the writer's (yielding_groups.hpp)
+    FullPolicy full;                ///< its policy, or the writer's
     std::uint64_t next_step;        ///< the group wants steps from here on
     std::uint64_t steps_taken;      ///< by the foremost rank
     std::uint64_t steps_discarded;  ///< that it would have got
@@ -94,7 +96,7 @@ struct alignas(64) Slot {
     std::uint32_t spoiled;           ///< some rank gave it up
     std::uint32_t viewed_once;       ///< some group has taken it
     std::uint32_t spilled;           ///< all of it goes to the disk, and leaves the slot then
-    std::uint32_t dropped;           ///< it was to make room, though some reader looks at it
+    std::uint32_t dropped;           ///< it was to make room, though some reader keeps it
     std::uint64_t bytes;             ///< of chunks reserved so far, over all ranks
     std::uint64_t log_begin;         ///< nothing that this step has on the disk lies before it
     std::uint64_t logged_bytes;      ///< of this step on the disk

@@ -164,6 +164,9 @@ void FileWriter::State::write(FileWriteStep::State& step,
         give_up(number);
         throw;
     }
+    for (auto& [name, attributes_of_step] : step.said) {
+        said[name] = std::move(attributes_of_step);
+    }
 }
 
 /// What this rank has put, whose bytes are turned round where the file has them otherwise; but for

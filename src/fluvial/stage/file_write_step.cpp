@@ -81,9 +81,10 @@ MutableArrayView FileWriteStep::span(const std::string& name, DType dtype, const
     }
     DatasetDescription& dataset = step.puts.datasets[at];
     if (!attributes.empty()) {
-        step.writer->said[name] = attributes;
+        step.said[name] = attributes;
     }
-    dataset.attributes = step.writer->said[name];
+    const auto mine = step.said.find(name);
+    dataset.attributes = mine != step.said.end() ? mine->second : step.writer->said[name];
     Chunk chunk;
     chunk.region = region;
     step.kept.push_back(kept);

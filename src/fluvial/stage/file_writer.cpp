@@ -33,6 +33,23 @@ void check(const FileWriterOptions& options) {
     }
 }
 
+/// A pipe, a socket or a device is not to be replaced by a file.
+void refuse_what_is_no_file(const std::string& name) {
+    std::error_code error;
+    const auto kind = std::filesystem::status(name, error).type();
+    using Kind = std::filesystem::file_type;
+    const char* const what = kind == Kind::fifo        ? "a FIFO"
+                             : kind == Kind::socket    ? "a socket"
+                             : kind == Kind::character ? "a device"
+                             : kind == Kind::block     ? "a device"
+                                                       : nullptr;
+    if (what != nullptr) {
+        throw InvalidArgument(Problem{
+            "files are not written into what is no file", text("'", name, "', which is ", what),
+            "a name that is free, or a file's", "Remove it, or write elsewhere"});
+    }
+}
+
 }  // namespace
 
 void FileWriter::State::take_name() {
@@ -51,6 +68,9 @@ void FileWriter::State::take_name() {
                                           "'" + found.begin()->second + "' for '" + name + "'",
                                           "none", "Remove them, or write elsewhere"});
         }
+    }
+    if (!numbered) {
+        refuse_what_is_no_file(name);
     }
     const std::filesystem::path folder = std::filesystem::path(name).parent_path();
     if (std::error_code error; !folder.empty() && !std::filesystem::is_directory(folder, error)) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writers of files that end otherwise than by close(): in a child by fork, and killed.
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/file_writer_fixture.hpp"
+#include "fluvial/stage/series_writer.hpp"
 #include "fluvial/store/decompressor.hpp"
 #include "fluvial/store/formats.hpp"
 #include "fluvial/store/iterations.hpp"
@@ -28,6 +31,14 @@ namespace {
 void put_alone(FileWriteStep& step, int value) {
     const std::vector<double> elements(3000, value);
     step.put("x", ArrayView(elements.data(), DType::Float64, {3000}), {0}, {3000});
+}
+
+/// A step of it, which ends or is given up; returns what the dataset says in the file.
+void step_alone(FileWriter& writer, const Attributes& attributes, bool ends) {
+    FileWriteStep step = writer.begin_step({});
+    const std::vector<double> elements(3, 1);
+    step.put("x", ArrayView(elements.data(), DType::Float64, {3}), {0}, {3}, attributes);
+    ends ? step.end() : step.abandon();
 }
 
 /// The number of each step.
@@ -133,4 +144,41 @@ TEST_CASE("a killed writer leaves the steps that had ended") {
         CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
         CHECK(values_alone(folder / name) == std::vector<double>{0, 1});
     }
+}
+
+TEST_CASE("attributes of a step that is given up do not hold for later ones") {
+    const Folder folder;
+    const std::string name = folder / "kept.h5";
+    FileWriter writer(name, mpi::Comm());
+    step_alone(writer, {{"bad", 1.0}}, false);
+    step_alone(writer, {{"good", 1.0}}, true);
+    step_alone(writer, {{"bad", 1.0}}, false);
+    step_alone(writer, {}, true);
+    writer.close();
+    for (const auto& iteration : store::iterations_of(store::open_file(name))) {
+        const Attributes said = iteration.contents->dataset("x")->attributes();
+        CHECK(said.contains("good"));
+        CHECK_FALSE(said.contains("bad"));
+    }
+}
+
+TEST_CASE("a FIFO is not replaced by a file, and a stream does not take the name of a folder") {
+    const Folder folder;
+    for (const char* engine : {"hdf5", "netcdf", "netcdf4"}) {
+        const std::string name = folder / "pipe.h5";
+        REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+        CHECK_THROWS_WITH_AS(FileWriter(name, mpi::Comm(), {.engine = engine}),
+                             doctest::Contains("pipe.h5', which is a FIFO"), InvalidArgument);
+        CHECK(folder.names() == std::vector<std::string>{"pipe.h5"});
+        REQUIRE(::unlink(name.c_str()) == 0);
+    }
+    CHECK_THROWS_WITH_AS(FileWriter("/dev/null", mpi::Comm(), {}), doctest::Contains("a device"),
+                         InvalidArgument);
+    const std::string stream = std::filesystem::path(folder / "x").parent_path().string();
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(std::filesystem::path(stream).parent_path());
+    CHECK_THROWS_WITH_AS(
+        SeriesWriter(std::filesystem::path(stream).filename().string(), mpi::Comm()),
+        doctest::Contains("the name of a folder that is here"), InvalidArgument);
+    std::filesystem::current_path(before);
 }

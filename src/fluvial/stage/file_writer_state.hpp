@@ -43,6 +43,7 @@ struct FileWriteStep::State {
     RankPuts puts;
     std::vector<KeptChunk> kept;
     std::map<std::string, std::size_t> places{};  ///< of datasets by their names
+    std::map<std::string, Attributes> said{};     ///< of datasets
     bool ended = false;
 };
 
@@ -95,7 +96,7 @@ struct FileWriter::State {
     move::WatchedTask watch;
     bool numbered;
     Attributes attributes{};
-    std::map<std::string, Attributes> said{};  ///< of datasets, by earlier steps
+    std::map<std::string, Attributes> said{};  ///< of datasets, by steps that were written
     /// Of the chunks of a step.
     std::shared_ptr<StepMemory> memory = std::make_shared<StepMemory>();
     std::uint64_t next = 0;

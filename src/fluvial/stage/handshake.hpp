@@ -37,7 +37,13 @@ struct AttachRequest {
     Start start = Start::Oldest;
     std::uint32_t pid = 0;
     std::uint64_t from = 0;  ///< the first step that is wanted, for Start::At
+    std::int32_t full = -1;  ///< ReaderOptions::full; -1: none
 };
+
+/// `full` of a request.
+inline std::int32_t number_of(std::optional<FullPolicy> full) {
+    return full ? static_cast<std::int32_t>(*full) : -1;
+}
 
 /// Throws Error for what no program of this version asks.
 void check_request(const AttachRequest& request);
@@ -70,7 +76,7 @@ inline constexpr std::size_t proof_bytes = 32;
 using Nonce = std::array<unsigned char, nonce_bytes>;
 using Proof = std::array<unsigned char, proof_bytes>;
 
-inline constexpr std::uint32_t handshake_protocol = 0x464c5534;  // "FLU4"
+inline constexpr std::uint32_t handshake_protocol = 0x464c5535;  // "FLU5"
 
 /// The first byte of each message of the writer.
 enum class Verdict : std::uint8_t { Error, Good, GoOn, ComeAgain };

@@ -41,8 +41,7 @@ std::uint64_t wanted_from(const ControlBlock& control) {
     std::uint64_t first = no_step;
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        if (group.observes == 0 &&
-            (group.state == GroupState::Joining || group.state == GroupState::Active)) {
+        if (subscribed(group) && !memory_alone(group)) {
             first = std::min(first, group.next_step);
         }
     }
@@ -50,7 +49,7 @@ std::uint64_t wanted_from(const ControlBlock& control) {
         const ReaderCell& cell = control.reader(static_cast<int>(i));
         const GroupCell& group = control.group(static_cast<int>(cell.group));
         const bool takes = cell.state == MemberState::Joining || cell.state == MemberState::Active;
-        if (takes && group.observes == 0 &&
+        if (takes && group.observes == 0 && !memory_alone(group) &&
             (group.state == GroupState::Joining || group.state == GroupState::Active ||
              group.state == GroupState::Leaving)) {
             first = std::min(first, wanted_by(group, cell));
@@ -59,12 +58,12 @@ std::uint64_t wanted_from(const ControlBlock& control) {
     return first;
 }
 
-/// A reader that looks on may be at the step.
+/// A reader for which the writer does not wait may be at the step.
 bool is_looked_at(const ControlBlock& control, int slot) {
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
         const ReaderCell& cell = control.reader(static_cast<int>(i));
         if (has_lease(cell, slot) && cell.steps_finished < cell.steps_taken &&
-            control.group(static_cast<int>(cell.group)).observes != 0) {
+            !waited_for(control.group(static_cast<int>(cell.group)))) {
             return true;
         }
     }
@@ -258,7 +257,8 @@ bool drop_oldest_logged(const ControlBlock& control, const StepLog& log) {
     }
     for (int g = 0; g < groups_max; ++g) {
         GroupCell& group = control.group(g);
-        group.steps_discarded += subscribed(group) && group.next_step <= step ? 1 : 0;
+        const bool loses = subscribed(group) && !memory_alone(group) && group.next_step <= step;
+        group.steps_discarded += loses ? 1 : 0;
     }
     ++counters.entries_freed;
     ++counters.steps_discarded;

@@ -7,6 +7,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/slot_state.hpp"
+#include "fluvial/stage/yielding_groups.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -119,6 +120,7 @@ int open_group(const ControlBlock& control, int size, const Begin& begin, const 
             group.size = static_cast<std::uint32_t>(size);
             group.joined = 0;
             group.observes = begin.start == Start::Observe ? 1 : 0;
+            set_policy(control, group, begin.full);
             group.next_step = 0;
             group.steps_taken = 0;
             group.steps_discarded = 0;

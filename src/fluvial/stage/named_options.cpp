@@ -200,6 +200,7 @@ const Table<SeriesReaderOptions>& table_of(const SeriesReaderOptions&) {
             .own("until", &All::until, as_text)
             .own("options", &All::job, as_text)
             .of_stream("start", &Stream::start, start_from_name)
+            .of_stream("full", &Stream::full, full_of_reader_from_name)
             .of_stream("resume", &Stream::resume, as_text)
             .of_stream("retained", &Stream::retained, as_text)
             .of_stream("directory", &Stream::directory, as_text)

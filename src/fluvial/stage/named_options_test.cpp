@@ -24,6 +24,9 @@ TEST_CASE("options by their names are those of the classes") {
     const SeriesReaderOptions reading = reader_options({{"follow", "1"}, {"until", "done"}});
     CHECK(reading.follow);
     CHECK(reading.until == "done");
+    CHECK_FALSE(reading.stream.full);
+    // As a job script may say it to both ends: what follows the comma is the writer's.
+    CHECK(reader_options({{"full", "spill,discard-newest"}}).stream.full == FullPolicy::Spill);
 }
 
 TEST_CASE("those of the other end are refused, or left aside") {

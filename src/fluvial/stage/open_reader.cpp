@@ -126,6 +126,7 @@ class Attaching {
             .start = begin.start,
             .pid = static_cast<std::uint32_t>(::getpid()),
             .from = begin.step,
+            .full = number_of(options_.full),
         };
         check_reachable(contact);
         if (shares_memory(contact, options_)) {
@@ -307,6 +308,7 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& called, cons
         const char* remedy = "Give every rank the same name and options";
         terms.add("the name of the stream", exact(name), remedy);
         terms.add("the option 'start'", name_of(options.start), remedy);
+        terms.add("the option 'full'", options.full ? name_of(*options.full) : "", remedy);
         terms.add("the option 'resume'", exact(options.resume), remedy);
         terms.add("the option 'retained'", exact(options.retained), remedy);
     };

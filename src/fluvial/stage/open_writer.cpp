@@ -170,7 +170,7 @@ Drawn draw(const std::string& name, const mpi::Comm& comm) {
 }
 
 void attach_to_host(Writer::State& state, const Contact& contact) {
-    const AttachRequest request{Role::WriterRank, state.rank, 1, -1, Start::Oldest, 0, 0};
+    const AttachRequest request{.role = Role::WriterRank, .rank = state.rank};
     Attachment attached =
         attach(contact, request, state.arena->file().descriptor(), Deadline(attach_timeout_s));
     state.control =

@@ -129,6 +129,22 @@ std::string chosen(const std::string& option, const char* variable, const char* 
     return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+/// A reader that loses steps cannot be one that must have all of them.
+void check_full_of_reader(const ReaderOptions& options) {
+    if (!options.full) {
+        return;
+    }
+    check_choice<FullPolicy>("full", *options.full, full_policies);
+    const std::string said = text("full='", name_of(*options.full), "' with ");
+    if (discards(options.full) && (!options.resume.empty() || options.start == Start::First)) {
+        throw InvalidArgument(Problem{
+            "a reader that may lose steps cannot want all of them",
+            said +
+                (options.resume.empty() ? "start='first'" : text("resume='", options.resume, "'")),
+            "one of them", "full='spill' reads what does not stay in the queue from the disk"});
+    }
+}
+
 }  // namespace
 
 void validate(const std::string& name, const WriterOptions& options) {
@@ -175,6 +191,13 @@ void validate(const std::string& name, const WriterOptions& options) {
         throw InvalidArgument(Problem{"spill_bytes is out of range", text(options.spill_bytes),
                                       "at least 1, or 0 for all that the disk has room for", ""});
     }
+    if (options.spill_bytes != 0 && !options.retain.empty()) {
+        throw InvalidArgument(Problem{
+            "the disk of a stream that is retained has no bound",
+            text("spill_bytes=", options.spill_bytes, " with retain='", options.retain, "'"),
+            "one of them",
+            "All steps stay there: leave spill_bytes out, and retain less by writing less"});
+    }
     if (options.on_full_disk != FullPolicy::Block && options.full != FullPolicy::Spill &&
         options.retain.empty()) {
         throw InvalidArgument(Problem{"a policy for a full disk needs steps on a disk",
@@ -211,6 +234,7 @@ void validate(const std::string& name, const WriterOptions& options) {
 void validate(const std::string& name, const ReaderOptions& options) {
     check_stream_name(name);
     check_choice<Start>("start", options.start, starts);
+    check_full_of_reader(options);
     if (!options.resume.empty()) {
         if (options.start == Start::Observe) {
             throw InvalidArgument(Problem{"a reader that looks on cannot resume",
@@ -240,6 +264,10 @@ FullPolicies full_policies_from_name(const std::string& name) {
             choose<FullPolicy>("full, on a full disk,", name.substr(comma + 1), disk_policies);
     }
     return policies;
+}
+
+std::optional<FullPolicy> full_of_reader_from_name(const std::string& name) {
+    return name.empty() ? std::nullopt : std::optional(full_policies_from_name(name).queue);
 }
 
 std::string name_of(FullPolicy policy) {

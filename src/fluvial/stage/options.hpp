@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace fluvial::stage {
@@ -77,6 +78,11 @@ struct WriterOptions {
 
 struct ReaderOptions {
     Start start = Start::Oldest;
+    /// What happens to this reader's steps when the queue is full because of it; none: as the
+    /// writer says. DiscardOldest and DiscardNewest: it loses steps rather than that the writer
+    /// waits for it, or other readers lose any. Spill, where the writer retains its steps: it reads
+    /// them from the disk. Block, only where the writer blocks: it cannot be made to wait.
+    std::optional<FullPolicy> full{};
     /// The name under which a retained stream remembers how far this reading job has come; it goes
     /// on there. Empty: nothing is remembered.
     std::string resume{};
@@ -113,6 +119,8 @@ struct FullPolicies {
     FullPolicy disk = FullPolicy::Block;
 };
 FullPolicies full_policies_from_name(const std::string& name);
+/// Of ReaderOptions::full; empty: none. What follows a comma is the writer's alone.
+std::optional<FullPolicy> full_of_reader_from_name(const std::string& name);
 std::string name_of(FullPolicy policy);
 StepsTo steps_to_from_name(const std::string& name);
 std::string name_of(StepsTo to);
@@ -125,6 +133,11 @@ std::string name_of(Start start);
 std::string retained_path(const std::string& folder, const std::string& name, int host = 0);
 /// Of ReaderOptions::resume. Throws InvalidArgument.
 void check_position_name(const std::string& name);
+
+/// Of a reader's policy: it loses steps.
+inline bool discards(std::optional<FullPolicy> full) {
+    return full == FullPolicy::DiscardNewest || full == FullPolicy::DiscardOldest;
+}
 
 /// `options.spill`, or the default in its place.
 std::string effective_spill(const WriterOptions& options);

@@ -146,12 +146,32 @@ TEST_CASE("options of steps on a disk that cannot work together") {
     CHECK_NOTHROW(validate("a", no_disk));
     no_disk.spill_bytes = -1;
     CHECK_THROWS_WITH_AS(validate("a", no_disk), doctest::Contains("spill_bytes"), InvalidArgument);
+    WriterOptions bounded;
+    bounded.retain = "/tmp";
+    CHECK_NOTHROW(validate("a", bounded));
+    bounded.spill_bytes = 1 << 20;
+    CHECK_THROWS_WITH_AS(validate("a", bounded),
+                         doctest::Contains("got spill_bytes=1048576 with retain='/tmp'"),
+                         InvalidArgument);
     WriterOptions shared;
     shared.steps_to = StepsTo::OnDemand;
     CHECK_NOTHROW(validate("a", shared));
     shared.full = FullPolicy::Spill;
     CHECK_THROWS_WITH_AS(validate("a", shared), doctest::Contains("for all reading jobs alike"),
                          InvalidArgument);
+    ReaderOptions loses;
+    loses.full = FullPolicy::DiscardOldest;
+    CHECK_NOTHROW(validate("a", loses));
+    loses.resume = "plot";
+    CHECK_THROWS_WITH_AS(validate("a", loses),
+                         doctest::Contains("got full='discard-oldest' with resume='plot'"),
+                         InvalidArgument);
+    loses.full = FullPolicy::Spill;
+    CHECK_NOTHROW(validate("a", loses));
+    ReaderOptions looks_on;
+    looks_on.start = Start::Observe;
+    looks_on.full = FullPolicy::Spill;
+    CHECK_NOTHROW(validate("a", looks_on));  // as a job script may say of all series
     ReaderOptions resumes;
     resumes.resume = "../up";
     CHECK_THROWS_WITH_AS(validate("a", resumes), doctest::Contains("resume cannot be used"),

@@ -28,7 +28,8 @@ namespace fluvial::stage {
 struct ReaderStats {
     std::string transport;     ///< how data comes from the writer: "shared memory", "tcp"
     std::uint64_t steps_read;  ///< begun by this rank
-    /// By the writer's policy, while this reader was attached; on any of the writer's hosts.
+    /// By the writer's policy, or its own, while this reader was attached; on any of the writer's
+    /// hosts.
     std::uint64_t steps_discarded;
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
@@ -52,8 +53,9 @@ struct ReaderStatus {
     int pid;            ///< of the first rank that is there
     std::string state;  ///< "active", "joining", "leaving", "broken", "evicted"
     bool observes;      ///< looks on: see Start::Observe
+    std::string full;   ///< its policy for a full queue: its own, or the writer's
     std::uint64_t steps_taken;
-    std::uint64_t steps_discarded;  ///< by the writer's policy, while it was attached
+    std::uint64_t steps_discarded;  ///< by that policy, while it was attached
     std::uint64_t lag_steps;        ///< complete steps that it has not begun
     std::uint64_t lag_on_disk;      ///< those of them that were spilled, or are kept there alone
     int steps_held;                 ///< that its ranks have begun, or have views of

@@ -73,3 +73,34 @@ TEST_CASE("of many datasets an error for an unknown one names a few") {
     }
     writer.close();
 }
+
+TEST_CASE("a reader with a policy of its own loses steps, for which nobody waits") {
+    const std::string name = text("reader_test_", ::getpid());
+    WriterOptions blocks = writing();
+    blocks.queue_steps = 2;
+    ReaderOptions discards = reading();
+    discards.start = Start::Next;
+    discards.full = FullPolicy::DiscardOldest;
+    Writer writer(name, mpi::Comm(), blocks);
+    Reader archive(name, mpi::Comm(), reading());
+    for (const char* transport : {"auto", "tcp"}) {
+        CAPTURE(transport);
+        discards.transport = transport;
+        Reader picture(name, mpi::Comm(), discards);
+        const std::uint64_t from = writer.stats().steps_written;
+        for (int i = 0; i < 9; ++i) {
+            writer.begin_step().end();
+            REQUIRE(archive.next());
+        }
+        const auto step = picture.next();
+        REQUIRE(step);
+        CHECK(step->index() == from + 7);
+        CHECK(picture.stats().steps_discarded == 7);
+        CHECK(archive.status().readers.back().full == "discard-oldest");
+        picture.close();
+    }
+    CHECK(archive.stats().steps_discarded == 0);
+    CHECK(writer.stats().steps_discarded == 0);
+    archive.close();
+    writer.close();
+}

@@ -25,6 +25,7 @@ void put(ByteWriter& out, const ReaderStatus& reader) {
     out.put(reader.pid);
     out.put_string(reader.state);
     out.put(reader.observes);
+    out.put_string(reader.full);
     out.put(reader.steps_taken);
     out.put(reader.steps_discarded);
     out.put(reader.lag_steps);
@@ -39,6 +40,7 @@ ReaderStatus get_reader(ByteReader& in) {
     reader.pid = in.get<int>();
     reader.state = in.get_string();
     reader.observes = get_flag(in);
+    reader.full = in.get_string();
     reader.steps_taken = in.get<std::uint64_t>();
     reader.steps_discarded = in.get<std::uint64_t>();
     reader.lag_steps = in.get<std::uint64_t>();

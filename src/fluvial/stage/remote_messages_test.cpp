@@ -55,6 +55,7 @@ StreamStatus status() {
                               .pid = 3,
                               .state = "active",
                               .observes = true,
+                              .full = "discard-oldest",
                               .steps_taken = 4,
                               .steps_discarded = 5,
                               .lag_steps = 6,
@@ -169,6 +170,7 @@ TEST_CASE("what is said between hosts is what was said") {
     const StreamStatus seen = decode_status(telling);
     CHECK(seen.steps_written == 12);
     CHECK(seen.readers.at(0).observes);
+    CHECK(seen.readers.at(0).full == "discard-oldest");
     CHECK(seen.readers.at(0).steps_held == 8);
     CHECK(interface_of_reply(encode_carries_data("eth1")) == "eth1");
 }

@@ -12,6 +12,7 @@
 #include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/slot_state.hpp"
 #include "fluvial/stage/stream_end.hpp"
 
 namespace fluvial::stage {
@@ -21,7 +22,7 @@ namespace {
 bool nothing_slips_away(const ControlBlock& control, const AttachReply& place) {
     const ControlHeader& header = control.header();
     return (header.full == FullPolicy::Block || header.full == FullPolicy::Spill) &&
-           header.steps_to == StepsTo::All && control.group(place.group).observes == 0;
+           header.steps_to == StepsTo::All && waited_for(control.group(place.group));
 }
 
 }  // namespace
@@ -81,20 +82,22 @@ std::string RemoteSession::who() const {
     return text("rank ", cell.rank, " (process ", cell.pid, " on ", host_, ')');
 }
 
-/// One that only looks on holds nobody up for longer than what is on its way to it may take.
+/// One for which the writer does not wait holds nobody up for longer than what is on its way to it
+/// may take.
 bool RemoteSession::has_all() {
     constexpr std::int64_t patience_ns = 1'000'000'000;
+    last_asked_for_ns_ = last_asked_for_ns_ == 0 ? now_ns() : last_asked_for_ns_;
+    const bool was_patient = now_ns() - last_asked_for_ns_ > patience_ns;
     if (observes()) {
         const bool sending = connection_.sending() ||
                              std::any_of(data_.begin(), data_.end(),
                                          [](const auto& one) { return one.second->sending(); });
-        last_asked_for_ns_ = last_asked_for_ns_ == 0 ? now_ns() : last_asked_for_ns_;
-        return !sending || over_ || now_ns() - last_asked_for_ns_ > patience_ns;
+        return !sending || over_ || was_patient;
     }
     const ControlLock lock(control());
-    const GroupState state = control().group(place_.group).state;
-    return (ended_ && handed_out_.steps().empty()) || over_ || state == GroupState::Evicted ||
-           state == GroupState::Broken;
+    const GroupCell& group = control().group(place_.group);
+    return (ended_ && handed_out_.steps().empty()) || over_ || group.state == GroupState::Evicted ||
+           group.state == GroupState::Broken || (group.yields != 0 && was_patient);
 }
 
 void RemoteSession::advance(bool heard, bool asked_for_data) {
@@ -286,7 +289,7 @@ void RemoteSession::hang_up(const std::string& why) {
         const Failure& failure = control().header().failure;
         if (failure.set != 0) {
             connection_.post(encode_failed(failure.kind, failure.message));
-        } else if (observes()) {  // nobody has waited for it, and nothing more comes
+        } else if (!waits()) {  // for it, and nothing more comes
             const ControlLock lock(control());
             connection_.post(encode(FromWriter::End, bearings_of(next_index_)));
         } else {

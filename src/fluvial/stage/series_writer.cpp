@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
@@ -18,7 +19,17 @@ namespace {
 /// The engine that writes a series of this name.
 std::string engine_of(const std::string& name, const std::string& option) {
     const store::SaidEngine said = store::said_engine(option);
-    if (said.name == "stage" || (said.name.empty() && !store::names_files(name))) {
+    if (said.name == "stage") {
+        return "stage";
+    }
+    if (said.name.empty() && !store::names_files(name)) {
+        std::error_code error;
+        if (std::filesystem::is_directory(name, error)) {  // which readers would take it for
+            throw InvalidArgument(
+                Problem{"a stream is to have the name of a folder that is here", "'" + name + "'",
+                        "a name that no file or folder here has, or a stream, by engine='stage'",
+                        "Readers here need engine='stage', too"});
+        }
         return "stage";
     }
     if (store::writes_files(said.name)) {

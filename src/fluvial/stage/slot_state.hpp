@@ -58,6 +58,42 @@ inline bool leased(const ControlBlock& control, int slot) {
     return false;
 }
 
+/// The writer waits until the group's ranks have read a step, and release its memory: the group
+/// has its place, is no observer, and has no policy of its own.
+inline bool waited_for(const GroupCell& group) {
+    return group.state != GroupState::Evicted && group.observes == 0 && group.yields == 0;
+}
+
+/// Needed by groups alone for which the writer does not wait.
+inline bool needed_by_yielding_alone(const ControlBlock& control, const Slot& slot) {
+    bool some = false;
+    for (int g = 0; g < groups_max; ++g) {
+        if (slot.need[g] != 0) {
+            if (waited_for(control.group(g))) {
+                return false;
+            }
+            some = true;
+        }
+    }
+    return some;
+}
+
+/// The group gets no steps that lie on a disk alone.
+inline bool memory_alone(const GroupCell& group) {
+    return group.yields != 0 && discards(group.full);
+}
+
+/// Leased by a reader that is waited for.
+inline bool held(const ControlBlock& control, int slot) {
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (has_lease(cell, slot) && waited_for(control.group(static_cast<int>(cell.group)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// One of the newest complete steps, which stay for readers that come late.
 inline bool reserved(const ControlBlock& control, const Slot& slot) {
     return state_of(slot) == SlotState::Complete && slot.dropped == 0 &&
@@ -69,7 +105,7 @@ inline bool reserved(const ControlBlock& control, const Slot& slot) {
 /// reader.
 inline bool queued(const ControlBlock& control, const Slot& slot) {
     return (state_of(slot) == SlotState::Filling && slot.spilled == 0) ||
-           (state_of(slot) == SlotState::Complete &&
+           (state_of(slot) == SlotState::Complete && slot.dropped == 0 &&
             (needed(slot) || slot.viewed_once == 0 || reserved(control, slot)));
 }
 

@@ -10,30 +10,15 @@
 #include "fluvial/stage/given_steps.hpp"
 #include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/slot_state.hpp"
+#include "fluvial/stage/yielding_groups.hpp"
 
 namespace fluvial::stage {
 namespace {
 
-/// The writer waits until the group's ranks release memory: the group has its place and is no
-/// observer.
-bool waited_for(const GroupCell& group) {
-    return group.state != GroupState::Evicted && group.observes == 0;
-}
-
-/// Leased by a reader that is waited for.
-bool held(const ControlBlock& control, int slot) {
-    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
-        const ReaderCell& cell = control.reader(static_cast<int>(i));
-        if (has_lease(cell, slot) && waited_for(control.group(static_cast<int>(cell.group)))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/// Out of the queue, and leased only by readers that are not waited for: their memory is set aside.
+/// Out of the queue, and kept only for readers that are not waited for: their memory is set aside.
 bool set_aside(const ControlBlock& control, int slot) {
-    return !queued(control, control.slots()[slot]) && !held(control, slot) && leased(control, slot);
+    return state_of(control.slots()[slot]) == SlotState::Complete &&
+           !queued(control, control.slots()[slot]) && !held(control, slot);
 }
 
 /// No group has begun this complete step, so it may be dropped.
@@ -82,10 +67,13 @@ void drop(const ControlBlock& control, int index) {
     }
 }
 
-/// Room by dropping one step: always one that no reader wants, one that readers want by policy
-/// only.
-bool make_room(const ControlBlock& control) {
+/// Room by dropping one step: always one that no reader wants, or readers alone that the writer
+/// does not wait for; one that others want by policy only.
+bool make_room(const ControlBlock& control, Room room) {
     int victim = oldest_droppable(control, false);
+    if (victim < 0 && push_out(control, room)) {
+        return true;
+    }
     if (victim < 0 && control.header().full == FullPolicy::DiscardOldest) {
         victim = oldest_droppable(control, true);
     }
@@ -176,7 +164,7 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) 
     const auto& header = control.header();
     bool room = queue_depth(control) < static_cast<int>(header.queue_steps);
     if (!room) {
-        room = make_room(control);
+        room = make_room(control, Room::ForStep);
     }
     room = room && free_slots(control) > slots_reserved(control);
     if (!room && header.full == FullPolicy::Block) {
@@ -228,7 +216,7 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
         return bytes_in_use(control) - (oldest ? younger : 0);
     };
     while (used_by_others() + bytes > limit) {
-        if (!make_room(control)) {
+        if (!make_room(control, Room::ForBytes)) {
             if (control.header().full == FullPolicy::Block) {
                 return Grant::Wait;
             }
@@ -318,12 +306,16 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
     counters.complete_end = step + 1;
     if (mine.spilled != 0) {
         ++counters.steps_spilled;
+        pass_over(control, step);
         make_free(control, mine);
         return true;
     }
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        mine.need[g] = subscribed(group) && group.next_step <= step ? group.size : 0;
+        const bool wants = subscribed(group) && group.next_step <= step;
+        const bool gets = wants && !keeps_older(control, g);
+        mine.need[g] = gets ? group.size : 0;
+        control.group(g).steps_discarded += wants && !gets ? 1 : 0;
     }
     if (control.header().steps_to == StepsTo::RoundRobin) {
         give_to_one(control, mine);
@@ -344,7 +336,7 @@ std::string describe_holders(const ControlBlock& control) {
              bytes_in_use(control), " bytes in use (limit ", control.header().queue_bytes, ")");
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        if (subscribed(group)) {
+        if (subscribed(group) && waited_for(group)) {
             const bool joins = group.state == GroupState::Joining;
             out += text("; reader ", g, " (", group.size, " ranks",
                         joins ? text(", of which ", group.joined, " have come so far") : "",

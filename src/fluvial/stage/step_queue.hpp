@@ -92,9 +92,12 @@ std::string describe_holders(const ControlBlock& control);
 
 /// Where a joining group begins.
 struct Begin {
-    Begin(Start start_ = Start::Oldest, std::uint64_t step_ = 0) : start(start_), step(step_) {}
+    Begin(Start start_ = Start::Oldest, std::uint64_t step_ = 0,
+          std::optional<FullPolicy> full_ = {})
+        : start(start_), step(step_), full(full_) {}
     Start start;
-    std::uint64_t step;  ///< for Start::At
+    std::uint64_t step;              ///< for Start::At
+    std::optional<FullPolicy> full;  ///< a policy of its own (yielding_groups.hpp)
 };
 
 /// The complete step that a joining group begins with; marks the steps from there on as needed by

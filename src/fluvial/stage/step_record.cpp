@@ -54,6 +54,9 @@ void RecordWriter::say(std::string_view name, const Attributes& attributes) {
     KnownDefinition* const known = find(name);
     Said& said = known != nullptr ? known->second.current
                                   : said_before_.try_emplace(std::string(name)).first->second;
+    if (said.in != steps_begun_) {
+        before_step_.emplace_back(name, said);
+    }
     said.join(attributes, steps_begun_);
 }
 
@@ -85,7 +88,17 @@ void RecordWriter::begin(const Attributes& step_attributes) {
     step_attributes_ = step_attributes;
     entries_.clear();
     chunks_.clear();
+    before_step_.clear();
     ++steps_begun_;
+}
+
+void RecordWriter::unsay() {
+    for (auto& [name, said] : before_step_) {
+        const auto known = definitions_.find(name);
+        (known != definitions_.end() ? known->second.current : said_before_[name]) =
+            std::move(said);
+    }
+    before_step_.clear();
 }
 
 std::size_t RecordWriter::add(std::string_view name, DType dtype, const Coordinates& shape,

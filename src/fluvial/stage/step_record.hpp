@@ -60,6 +60,8 @@ class RecordWriter {
         std::uint64_t bytes;
     };
     std::vector<Unlogged> unlogged() const;
+    /// The step is given up: what it has said of datasets does not hold for later ones.
+    void unsay();
     /// The encoded record of the step, in a block of the arena that the caller frees with the step.
     RecordPlace finish();
     /// The record that stands by itself, once all chunks are on the disk.
@@ -126,6 +128,8 @@ class RecordWriter {
     std::uint32_t definition_count_ = 0;
     std::unordered_map<std::string, Definition, HashOfName, std::equal_to<>> definitions_;
     std::map<std::string, Said, std::less<>> said_before_;  ///< of datasets still to come
+    /// What held before this step, of the datasets of which it has said something.
+    std::vector<std::pair<std::string, Said>> before_step_;
     std::uint64_t steps_begun_ = 0;
     SeriesDescription series_;
     Attributes step_attributes_;

@@ -83,6 +83,31 @@ TEST_CASE("attributes are kept for later steps until they are given anew") {
     CHECK(attributes_of({}) == Attributes{{"a", false}, {"b", 1.0}});
 }
 
+TEST_CASE("what a step that is given up says of datasets does not hold for later ones") {
+    Rank rank;
+    RecordReader reader = rank.reader();
+    const auto put = [&](const Attributes& given, bool fails) {
+        rank.writer.begin({});
+        if (!given.empty()) {
+            rank.writer.say("later", given);
+        }
+        rank.put("x", DType::Int32, {1}, {{0}, {1}}, given);
+        if (fails) {
+            rank.writer.unsay();
+            return Attributes{};
+        }
+        return rank.read_back(reader).datasets.at("x").attributes;
+    };
+    put({{"bad", 1.0}}, true);  // the definition is there already
+    CHECK(put({}, false) == Attributes{});
+    CHECK(put({{"good", 1.0}}, false) == Attributes{{"good", 1.0}});
+    put({{"bad", 2.0}}, true);
+    CHECK(put({}, false) == Attributes{{"good", 1.0}});
+    rank.writer.begin({});
+    rank.put("later", DType::Int32, {1}, {{0}, {1}});
+    CHECK(rank.read_back(reader).datasets.at("later").attributes == Attributes{{"good", 1.0}});
+}
+
 TEST_CASE("a step costs the same whatever its number") {
     Rank rank;
     std::uint64_t bytes = 0;

@@ -8,6 +8,7 @@
 #include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/slot_state.hpp"
 #include "fluvial/stage/step_queue.hpp"
+#include "fluvial/stage/yielding_groups.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -24,34 +25,19 @@ std::uint64_t least_finished(const ControlBlock& control, int group) {
     return least;
 }
 
-/// Out of the queue, and kept for readers that look on.
-bool kept_for_observers(const ControlBlock& control, int index) {
-    const Slot& slot = control.slots()[index];
-    if (state_of(slot) != SlotState::Complete || queued(control, slot)) {
-        return false;
-    }
-    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
-        const ReaderCell& cell = control.reader(static_cast<int>(i));
-        if (has_lease(cell, index) && control.group(static_cast<int>(cell.group)).observes != 0) {
-            return true;
-        }
-    }
-    return false;
+/// Readers for which the writer does not wait keep as many steps beside the queue as they may.
+bool too_many_are_kept(const ControlBlock& control) {
+    const KeptBeside kept = kept_beside(control);
+    return kept.steps >= kept_steps_max(control) || kept.bytes > control.header().queue_bytes;
 }
 
-/// So that the writer has places for its queue, and for steps that it discards.
-void check_few_are_kept(const ControlBlock& control) {
-    const int slots = slot_count(control);
-    const int most = slots - static_cast<int>(control.header().queue_steps) - slots / 4 - 1;
-    int kept = 0;
-    for (int i = 0; i < slots; ++i) {
-        kept += kept_for_observers(control, i) ? 1 : 0;
-    }
-    if (kept >= most) {
-        throw Error(Problem{"readers that look on keep too many steps of the stream",
-                            text(kept, " steps of which arrays are kept"), text("at most ", most),
-                            "Let arrays of earlier steps go, or copy them"});
-    }
+[[noreturn]] void throw_too_many_are_kept(const ControlBlock& control) {
+    const KeptBeside kept = kept_beside(control);
+    throw Error(Problem{"readers for which the writer does not wait keep too many of its steps",
+                        text(kept.steps, " steps, ", kept.bytes, " bytes"),
+                        text("fewer than ", kept_steps_max(control), " steps, and at most ",
+                             control.header().queue_bytes, " bytes, as queue_bytes says"),
+                        "Let arrays of earlier steps go, or copy them"});
 }
 
 /// The newest complete step for a reader that looks on, or -1; to the others it is as if it had not
@@ -67,7 +53,9 @@ int observe(const ControlBlock& control, ReaderCell& reader, GroupCell& group) {
         }
     }
     if (newest >= 0) {
-        check_few_are_kept(control);
+        if (too_many_are_kept(control)) {
+            throw_too_many_are_kept(control);
+        }
         set_lease(reader, newest);
         group.next_step = slots[newest].step.load(relaxed) + 1;
         ++group.steps_taken;
@@ -123,15 +111,23 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
             next = i;
         }
     }
-    auto on_disk = log != nullptr ? next_logged(control, *log, g) : std::nullopt;
+    auto on_disk =
+        log != nullptr && !memory_alone(group) ? next_logged(control, *log, g) : std::nullopt;
     if (next >= 0 && on_disk && slots[next].step.load(relaxed) <= on_disk->step) {
         on_disk.reset();
     }
     if (next < 0 && !on_disk) {
         return {};
     }
-    if (group.size > 1 && group.steps_taken - least_finished(control, g) >= slots_max) {
+    const std::uint64_t lag = group.size > 1 ? group.steps_taken - least_finished(control, g) : 0;
+    if (lag >= (group.yields != 0 ? yielding_ahead_max : slots_max)) {
         return {.others_lag = true};
+    }
+    if (!on_disk && group.yields != 0 && too_many_are_kept(control)) {
+        if (lag != 0) {
+            return {.others_lag = true};  // and keep what this one has left
+        }
+        throw_too_many_are_kept(control);
     }
     const std::uint64_t step = on_disk ? on_disk->step : slots[next].step.load(relaxed);
     note_taken(group, step);
@@ -154,6 +150,9 @@ void free_if_done(const ControlBlock& control, int index) {
     const ControlHeader& header = control.header();
     if (header.steps_to != StepsTo::All && header.writers_closed == header.writer_ranks) {
         control.header().step_bell.ring();  // others wait for what may still come to them
+    }
+    if (state_of(slot) == SlotState::Complete && needed_by_yielding_alone(control, slot)) {
+        control.header().space_bell.ring();  // it makes room whenever that is wanted
     }
     if (state_of(slot) == SlotState::Complete && !needed(slot)) {
         const bool stays = slot.viewed_once == 0 || reserved(control, slot);
@@ -236,7 +235,7 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
             }
         }
     }
-    if (begin.start == Start::Oldest && log != nullptr) {
+    if (begin.start == Start::Oldest && log != nullptr && !memory_alone(group)) {
         const auto on_disk = first_logged(control, *log, counters.gone_end);
         first = std::min(first, on_disk.value_or(first));
     } else if (begin.start == Start::First) {
@@ -253,8 +252,8 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
             control.header().steps_to == StepsTo::All ||
             (control.header().steps_to == StepsTo::OnDemand ? slot.begun == 0
                                                             : !needed(slot) && slot.begun == 0);
-        if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first &&
-            free_to_take) {
+        if (state_of(slot) == SlotState::Complete && slot.dropped == 0 &&
+            slot.step.load(relaxed) >= first && free_to_take) {
             is_needed_by(slot, index, group.size);
         }
     }

@@ -20,8 +20,8 @@ struct Stream {
         : control(ControlBlock::create("test", "here", writer_ranks, options)) {}
 
     /// A reading job of `size` ranks, attached at once; its cells in order of rank.
-    std::vector<int> join(int size = 1, Start start = Start::Oldest) {
-        const int group = open_group(control, size, start);
+    std::vector<int> join(int size = 1, const Begin& begin = Start::Oldest) {
+        const int group = open_group(control, size, begin);
         std::vector<int> cells;
         for (int rank = 0; rank < size; ++rank) {
             cells.push_back(

@@ -4,6 +4,7 @@
 
 #include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/slot_state.hpp"
 #include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
@@ -27,7 +28,7 @@ int leases_of(const ReaderCell& cell) {
 std::uint64_t lag_on_disk(const ControlBlock& control, const GroupCell& group, std::uint64_t next,
                           std::uint64_t in_memory) {
     const Counters& counters = control.header().counters;
-    if (group.observes != 0 || control.header().steps_to != StepsTo::All ||
+    if (group.observes != 0 || memory_alone(group) || control.header().steps_to != StepsTo::All ||
         counters.complete_end <= next + in_memory) {
         return 0;
     }
@@ -44,6 +45,7 @@ ReaderStatus status_of(const ControlBlock& control, int number) {
         .pid = 0,
         .state = name_of(group.state),
         .observes = group.observes != 0,
+        .full = group.observes != 0 ? "" : name_of(group.full),
         .steps_taken = group.steps_taken,
         .steps_discarded = group.steps_discarded,
         .lag_steps = 0,

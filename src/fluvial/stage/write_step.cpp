@@ -297,6 +297,9 @@ void WriteStep::State::finish(bool spoiled) {
         record = w.records->finish();  // throws where there is no memory: the step is open then
         blocks.push_back(record.offset);
     }
+    if (spoiled) {
+        w.records->unsay();
+    }
     record.logged = logged_record;
     bool complete = false, small = false;
     {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// by-host, by-socket, by-numa, by-layer(NAME): chunks stay with the readers of their host (socket,
 /// NUMA node, or whatever layer), and another strategy distributes them among these; chunks where
-/// no reader is go to all readers by the fallback, or, without one, stay unassigned. Locality, as
-/// far as the job's placement has it (Poeschel et al. 2021, section 3.2, figure 4).
+/// no reader is go to all readers by the fallback, or, without one, stay unassigned. Chunks of
+/// files are near to all readers, to which the strategy within gives them. Locality, as far as the
+/// job's placement has it (Poeschel et al. 2021, section 3.2, figure 4).
 #include <map>
 
 #include "fluvial/distribute/registry.hpp"
@@ -52,8 +53,13 @@ class ByLayer final : public Strategy {
             }
         }
         Distribution out;
+        Subset of_files = with_all_readers(request);
         for (std::size_t i = 0; i < request.chunks.size(); ++i) {
             const Piece whole{request.chunks[i].region, i};
+            if (is_anywhere(request.chunks[i].place)) {
+                of_files.add(request, whole);
+                continue;
+            }
             const auto path = request.chunks[i].place.down_to(layer_);
             const auto group = path ? groups.find(*path) : groups.end();
             if (group == groups.end()) {
@@ -66,6 +72,12 @@ class ByLayer final : public Strategy {
             append(out, within_->assign(group.request), group);
             if (bounds != nullptr) {
                 *bounds = beside(*bounds, within_->bounds(group.request));
+            }
+        }
+        if (!of_files.chunks.empty()) {
+            append(out, within_->assign(of_files.request), of_files);
+            if (bounds != nullptr) {
+                *bounds = after(*bounds, within_->bounds(of_files.request));
             }
         }
         return out;

@@ -121,6 +121,20 @@ TEST_CASE("chunks stay on their host where a reader is; the rest goes by the fal
     CHECK((part.discarded == std::vector<Piece>{{{{8}, {4}}, 2}}));
 }
 
+TEST_CASE("chunks of files are near to all readers, and go to them by the strategy within") {
+    Request request = row({4, 4, 4, 4}, 4);
+    request.readers = {node("a"), node("b"), node("a"), node("d")};
+    for (WrittenChunk& chunk : request.chunks) {
+        chunk.place = anywhere();
+    }
+    CHECK((shares(request, "by-host(hyperslabs, fallback=discard)") == Shares{4, 4, 4, 4}));
+    CHECK(
+        (shares(request, "by-host(by-numa(hyperslabs), fallback=discard)") == Shares{4, 4, 4, 4}));
+    CHECK((shares(request, "by-host(blocks)") == Shares{4, 4, 4, 4}));
+    request.chunks[3].place = node("d");  // beside a chunk of a stream
+    CHECK((shares(request, "by-host(hyperslabs, fallback=discard)") == Shares{3, 3, 3, 7}));
+}
+
 TEST_CASE("sockets of the same number on other hosts are elsewhere") {
     Request request = row({4, 4}, 2);
     request.readers = {{{"host", "a"}, {"socket", "0"}}, {{"host", "b"}, {"socket", "0"}}};
