@@ -32,7 +32,7 @@ from harness import scenario, wait_until
 import fluvial as fl
 
 STRANGER = 2
-PROTOCOL = 0x464C5534
+PROTOCOL = 0x464C5535
 SEED = 4242
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -157,7 +157,9 @@ def test_clients_with_the_key_that_never_read_keep_nobody_waiting(writer, tmp_pa
         door.send(hello())
         nonce = door.recv(1000)[5:37]
         proof = hmac.digest(key_of(writer), b"c" + bytes(32) + nonce, hashlib.sha512)[:32]
-        door.send(struct.pack("=I", 0) + proof + struct.pack("=IiiiIIQ", 1, 0, 1, -1, 0, 1, 0))
+        door.send(
+            struct.pack("=I", 0) + proof + struct.pack("=IiiiIIQi4x", 1, 0, 1, -1, 0, 1, 0, -1)
+        )
         doors.append(door)
     attach_and_read(writer, tmp_path)
     for door in doors:

@@ -112,7 +112,8 @@ def by_label(
     try:
         chosen = at.sel({dim: label}, method=method, tolerance=tolerance)
     except (*_UNKNOWN_LABEL, pd.errors.InvalidIndexError) as error:
-        nearest = ", or have the nearest one (method='nearest')" if method is None else ""
+        instead = ", or have the nearest one (method='nearest')" if method is None else ""
+        instead = " without method" if isinstance(label, slice) and method else instead
         ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
         kind = UnknownName if isinstance(error, KeyError) else InvalidArgument
         no_number = isinstance(label, str) and labels.dtype.kind in "iuf"
@@ -120,7 +121,7 @@ def by_label(
         raise kind(
             f"no such label along '{dim}': got {shown(label)}{why}; allowed: "
             f"{'one of the numbers ' if no_number else ''}{ends}. Give an interval (a slice)"
-            f"{nearest}."
+            f"{instead}."
         ) from None
     if isinstance(label, slice) and at.size and not chosen.size:
         _warn_of_nothing(label, dim, at.indexes[dim])

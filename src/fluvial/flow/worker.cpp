@@ -94,7 +94,12 @@ bool Worker::hears_of_cancel(TaskId task) {
         return false;
     }
     take_orders();
-    return cancelled_.contains(task);
+    if (!cancelled_.contains(task)) {
+        return false;
+    }
+    cancel_heard_by_ = task;
+    signalled_ = false;
+    return true;
 }
 
 void Worker::lose(int rank) {

@@ -72,6 +72,7 @@ class Worker {
     void end_task();
     std::optional<std::int64_t> attend();
     void attend_to_task();
+    void signal_if_deaf();
     void give_back_orders();
     bool take_orders();
     bool hears_of_cancel(TaskId task);
@@ -120,10 +121,13 @@ class Worker {
     bool alone_ = false;                  ///< no other rank has a part of the task that runs
     /// Until the task has heard it, the thread gets signals.
     std::atomic<bool> signalled_{false};
+    TaskId cancel_heard_by_ = 0;  ///< a task that asked: it ends as it likes
     // Of the attendant alone:
     std::uint64_t seen_runs_ = 0;
     int quiet_looks_ = 0;
-    TaskId signalled_task_ = 0;  ///< that last was to get signals
+    TaskId cancelled_task_ = 0;            ///< the last that ran on when it was cancelled ...
+    std::int64_t cancelled_since_ns_ = 0;  ///< ... as was seen then
+    bool was_signalled_ = false;           ///< for which it got signals
     std::int64_t look_again_ns_ = 0;
     std::exception_ptr attend_error_;  ///< to be thrown when the task has ended
 };

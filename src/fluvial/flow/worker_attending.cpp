@@ -6,6 +6,8 @@
 #include <csignal>
 #include <utility>
 
+#include "fluvial/base/clock.hpp"
+
 namespace fluvial::flow {
 
 namespace {
@@ -17,6 +19,8 @@ constexpr std::int64_t look_every_ns = 3'000'000;
 constexpr std::int64_t look_at_least_every_ns = 50'000'000;
 /// Then the thread sleeps until the next task.
 constexpr int quiet_looks_max = 16;
+/// A task that was cancelled has so long to ask, before it gets signals.
+constexpr std::int64_t time_to_ask_ns = 500'000'000;
 
 constexpr bool is_odd(std::uint64_t number) {
     return number % 2 == 1;
@@ -108,15 +112,27 @@ void Worker::attend_to_task() {
         }
         give_back_orders();
         flush();
-        if (cancel_signal_ != 0 && alone_ && cancelled_.contains(running_) &&
-            std::exchange(signalled_task_, running_) != running_) {
-            signalled_ = true;
+        if (cancel_signal_ != 0 && alone_ && cancelled_.contains(running_)) {
+            signal_if_deaf();
         }
         const bool busy = !gathering_.empty() || !messages_.sent();
         look_again_ns_ =
             busy ? look_every_ns : std::min(2 * look_again_ns_, look_at_least_every_ns);
     } catch (...) {
         attend_error_ = std::current_exception();
+    }
+}
+
+/// A function that asks is to learn of it by that, and ends as it likes.
+void Worker::signal_if_deaf() {
+    const std::int64_t now = now_ns();
+    if (std::exchange(cancelled_task_, running_) != running_) {
+        cancelled_since_ns_ = now;
+        was_signalled_ = false;
+    } else if (!was_signalled_ && cancel_heard_by_ != running_ &&
+               now - cancelled_since_ns_ >= time_to_ask_ns) {
+        was_signalled_ = true;
+        signalled_ = true;
     }
 }
 
