@@ -31,9 +31,12 @@ def draw(comm, fl, where, **options):
 
 
 def begin(jobs, policy, queue_steps):
-    """Start the jobs; return when the one that draws has begun its third step."""
+    """Start the jobs; return when the one that draws has begun its third step.
+
+    The writer has more than a second left then.
+    """
     options = {"queue_steps": queue_steps, "readers": 2, "stall_timeout": STALL}
-    jobs.start("writer", steps=STEPS, pause=0.002, **options)
+    jobs.start("writer", steps=STEPS, pause=0.01, **options)
     jobs.start("drawing", full=policy)
     jobs.start("archive", stall_timeout=STALL)
     wait_until((jobs.where / "drawn-3").exists, timeout=30)

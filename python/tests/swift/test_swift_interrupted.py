@@ -54,7 +54,7 @@ def test_a_script_without_end_is_interrupted(tmp_path, what, ranks):
     assert said.endswith("fluvial: stopped by SIGINT\n")
     at = r"was interrupted: \d+ tasks and \d+ iterations were under way, \d+ statements waited"
     lines = len(re.findall(at, said))
-    assert lines == 1 or (lines == 0 and "leaf" in what)  # its rank may end the job first
+    assert lines == 1 or (lines == 0 and ranks > 1)  # another rank may end the job first
     left = [path.name for path in tmp_path.iterdir() if path.name.startswith(".fluvial-swift")]
     assert left == []
     assert re.fullmatch(r"(fluvial: .*\n)+", said)
