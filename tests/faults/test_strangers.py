@@ -32,7 +32,9 @@ from harness import scenario, wait_until
 import fluvial as fl
 
 STRANGER = 2
-PROTOCOL = 0x464C5535
+HANDSHAKE = pathlib.Path(__file__).parents[2] / "src/fluvial/stage/handshake.hpp"
+# Of a client with another one nothing would be looked at.
+PROTOCOL = int(re.search(r"handshake_protocol = (0x\w+)", HANDSHAKE.read_text())[1], 16)
 SEED = 4242
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")

@@ -103,8 +103,9 @@ class Future(concurrent.futures.Future[R]):
         With `running` also a task that runs is cancelled: `result` raises CancelledError at once,
         programs that it runs by `fl.command` are killed, calls of Fluvial in which it waits raise
         `fl.TaskCancelled` there (of a team, if the task has the option `fresh`), and
-        `fl.task_cancelled` tells the function. Of a task on one rank, `fl.TaskCancelled` is also
-        raised in the function's own Python code, once, as Ctrl-C raises KeyboardInterrupt. What
+        `fl.task_cancelled` tells the function. In a task on one rank that has not
+        asked for half a second, `fl.TaskCancelled` is also raised in the function's own Python
+        code, once, as Ctrl-C raises KeyboardInterrupt. What
         catches it, or is in other code, runs to its end. Its ranks are used again when they have
         come back.
         """

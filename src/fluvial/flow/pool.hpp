@@ -52,8 +52,9 @@ struct PoolOptions {
     /// A task of several ranks fails that leaves a message in its communicator, if it has come by
     /// then.
     bool audits = false;
-    /// The thread that runs a task of one rank gets this signal, again and again until its handler
-    /// calls take_cancellation(), when the task is cancelled or has outlived its limit; 0: none. In
+    /// When a task of one rank is cancelled, or has outlived its limit, and has not asked
+    /// (task_cancelled()) for half a second, the thread that runs it gets this signal, again and
+    /// again until its handler calls take_cancellation(); 0: none. In
     /// pools of several ranks, with MPI_THREAD_MULTIPLE.
     int cancel_signal = 0;
 };

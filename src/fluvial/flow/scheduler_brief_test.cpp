@@ -13,9 +13,7 @@ TEST_CASE("a rank gets several tasks at once when their kind is known to be brie
     options.prefetch = 4;
     options.prefetch_s = 1e-3;
     Scheduler scheduler(one_host(2), options);
-    for (TaskId task = 0; task < 20; ++task) {
-        scheduler.add(request(task, 1), 0);
-    }
+    add(scheduler, 0, 20);
     CHECK(ids(scheduler.next(0)) == Ids{0, 1});
     scheduler.finish(0, 1e-6);
     CHECK(ids(scheduler.next(0)) == Ids{2, 3});  // as yet one has shown how brief they are
@@ -32,17 +30,9 @@ TEST_CASE("a rank gets several tasks at once when their kind is known to be brie
 }
 
 TEST_CASE("a task that was sent behind one that lasts starts elsewhere, before others") {
-    SchedulerOptions options;
-    options.prefetch = 4;
-    Scheduler scheduler(one_host(2), options);
-    for (TaskId task = 0; task < 2; ++task) {
-        scheduler.add(request(task, 1), 0);
-        scheduler.next(0);
-        scheduler.finish(task, 1e-6);
-    }
-    for (TaskId task = 10; task < 20; ++task) {
-        scheduler.add(request(task, 1), 0);
-    }
+    Scheduler scheduler(one_host(2), ahead(4));
+    run_briefly(scheduler, 0, 2);
+    add(scheduler, 10, 20);
     REQUIRE(ids(scheduler.next(0)) == Ids{10, 11, 12, 13, 14, 15, 16, 17});
     for (const TaskId task : {16, 14, 12}) {  // they were behind 10, which lasts
         scheduler.take_back(request(task, 1));
@@ -60,14 +50,8 @@ TEST_CASE("a task that was sent behind one that lasts starts elsewhere, before o
 }
 
 TEST_CASE("a task that is to begin at once gets idle ranks, and has them alone") {
-    SchedulerOptions options;
-    options.prefetch = 4;
-    Scheduler scheduler(one_host(1), options);
-    for (TaskId task = 0; task < 3; ++task) {
-        scheduler.add(request(task, 1), 0);
-        scheduler.next(0);
-        scheduler.finish(task, 1e-6);
-    }
+    Scheduler scheduler(one_host(1), ahead(4));
+    run_briefly(scheduler, 0, 3);
     for (TaskId task = 3; task < 7; ++task) {
         Request limited = request(task, 1);
         limited.at_once = task >= 5;
@@ -85,12 +69,8 @@ TEST_CASE("a task that is to begin at once gets idle ranks, and has them alone")
 }
 
 TEST_CASE("a team of two gets several brief tasks at once, a wider one does not") {
-    SchedulerOptions options;
-    options.prefetch = 4;
-    Scheduler scheduler(one_host(4), options);
-    for (TaskId task = 0; task < 12; ++task) {
-        scheduler.add(request(task, 2), 0);
-    }
+    Scheduler scheduler(one_host(4), ahead(4));
+    add(scheduler, 0, 12, 2);
     REQUIRE(ids(scheduler.next(0)) == Ids{0, 1});
     scheduler.finish(0, 1e-6);
     scheduler.finish(1, 1e-6);
@@ -105,26 +85,16 @@ TEST_CASE("a team of two gets several brief tasks at once, a wider one does not"
     CHECK(ids(scheduler.next(0)) == Ids{10, 11});
     scheduler.finish(10, 1e-6);
     scheduler.finish(11, 1e-6);
-    for (TaskId task = 20; task < 24; ++task) {
-        scheduler.add(request(task, 3), 0);
-    }
+    add(scheduler, 20, 24, 3);
     CHECK(ids(scheduler.next(0)) == Ids{20});
     scheduler.finish(20, 1e-6);
     CHECK(ids(scheduler.next(0)) == Ids{21});
 }
 
 TEST_CASE("a wide task stops the supply of brief ones") {
-    SchedulerOptions options;
-    options.prefetch = 4;
-    Scheduler scheduler(one_host(1), options);
-    for (TaskId task = 20; task < 22; ++task) {
-        scheduler.add(request(task, 1), 0);
-        REQUIRE(scheduler.next(0).size() == 1);
-        scheduler.finish(task, 1e-6);
-    }
-    for (TaskId task = 1; task < 9; ++task) {
-        scheduler.add(request(task, 1), 0);
-    }
+    Scheduler scheduler(one_host(1), ahead(4));
+    run_briefly(scheduler, 20, 22);
+    add(scheduler, 1, 9);
     REQUIRE(scheduler.next(0).size() == 4);
     Request other = request(9, 1, unknown_s, 1);
     other.kind = 7;

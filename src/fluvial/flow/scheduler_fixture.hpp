@@ -32,4 +32,27 @@ inline std::vector<TaskId> ids(const std::vector<Start>& starts) {
 
 using Ids = std::vector<TaskId>;
 
+/// Tasks from `first` to before `end`.
+inline void add(Scheduler& scheduler, TaskId first, TaskId end, int width = 1) {
+    for (TaskId task = first; task < end; ++task) {
+        scheduler.add(request(task, width), 0);
+    }
+}
+
+/// They run one by one: their kind is known to be brief then.
+inline void run_briefly(Scheduler& scheduler, TaskId first, TaskId end) {
+    for (TaskId task = first; task < end; ++task) {
+        scheduler.add(request(task, 1), 0);
+        scheduler.next(0);
+        scheduler.finish(task, 1e-6);
+    }
+}
+
+/// So many brief tasks are sent to a team at a time.
+inline SchedulerOptions ahead(int tasks) {
+    SchedulerOptions options;
+    options.prefetch = tasks;
+    return options;
+}
+
 }  // namespace fluvial::flow

@@ -289,7 +289,7 @@ void RemoteSession::hang_up(const std::string& why) {
         const Failure& failure = control().header().failure;
         if (failure.set != 0) {
             connection_.post(encode_failed(failure.kind, failure.message));
-        } else if (!waits()) {  // for it, and nothing more comes
+        } else if (!has_claims(control().group(place_.group))) {  // nothing more comes
             const ControlLock lock(control());
             connection_.post(encode(FromWriter::End, bearings_of(next_index_)));
         } else {

@@ -79,11 +79,6 @@ class RemoteSession final : public move::Exposed {
     void finish(const DoneStep& done);
     void refuse(const Error& error);
     bool observes() const { return control().group(place_.group).observes != 0; }
-    /// The writer waits for it.
-    bool waits() const {
-        const GroupCell& group = control().group(place_.group);
-        return group.observes == 0 && group.yields == 0;
-    }
     /// A step that the reader gets whole may leave the queue when it is sent.
     bool gives_back_early() const { return runs_ahead_ && !position_; }
     bool note_sent() { return handed_out_.note_sent(connection_.raw_sent()); }

@@ -58,10 +58,15 @@ inline bool leased(const ControlBlock& control, int slot) {
     return false;
 }
 
-/// The writer waits until the group's ranks have read a step, and release its memory: the group
-/// has its place, is no observer, and has no policy of its own.
+/// The group is no observer, and has no policy of its own: as long as it has its place, the writer
+/// waits for it.
+inline bool has_claims(const GroupCell& group) {
+    return group.observes == 0 && group.yields == 0;
+}
+
+/// The writer waits until the group's ranks have read a step, and release its memory.
 inline bool waited_for(const GroupCell& group) {
-    return group.state != GroupState::Evicted && group.observes == 0 && group.yields == 0;
+    return group.state != GroupState::Evicted && has_claims(group);
 }
 
 /// Needed by groups alone for which the writer does not wait.

@@ -26,7 +26,7 @@ bool is_kept_beside(const ControlBlock& control, int index) {
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
         const ReaderCell& cell = control.reader(static_cast<int>(i));
         const GroupCell& group = control.group(static_cast<int>(cell.group));
-        if (has_lease(cell, index) && (group.observes != 0 || group.yields != 0)) {
+        if (has_lease(cell, index) && !has_claims(group)) {
             return true;
         }
     }
