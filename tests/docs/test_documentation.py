@@ -84,7 +84,8 @@ def test_links_name_headings_that_there_are():
 def test_the_packages_of_the_build_are_those_that_run_installs(page):
     (line,) = re.findall(r"apt-get install ((?:[^\n]*\\\n)*[^#\n]*)", (ROOT / page).read_text())
     packages = set(line.replace("\\", "").split())
-    script = (ROOT / "setup/packages.sh").read_text().split("missing_packages() {")[1].split("\n}")[0]
+    script = (ROOT / "setup/packages.sh").read_text()
+    script = script.split("missing_packages() {")[1].split("\n}")[0]
     of_script = set(re.findall(r"[\w+.-]+", " ".join(re.findall(r"printf '([^']*)'", script))))
     assert {"g++", "cmake", "libhdf5-dev", "libopenmpi-dev"} <= packages <= of_script
 
