@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How words show flags, and who prints: what typer does otherwise.
+"""How words show flags, and on which rank they print: where typer does otherwise.
 
 Help shows what a flag is called, and not that it is a bool, as newer versions of typer say.
 """
