@@ -143,6 +143,7 @@ nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool
         made.entries = to_entries(nb::object(wanted["entries"]));
         made.selection = to_selection(wanted["selection"]);
         made.over = nb::cast<std::vector<int>>(wanted["over"]);
+        made.backwards = nb::cast<std::vector<int>>(wanted["backwards"]);
         const auto by = nb::cast<std::string>(wanted["by"]);
         using By = stage::ReduceRequest::By;
         made.by = by == "itself" ? By::Itself : by == "scan" ? By::Scan : By::IndependentScan;
@@ -277,9 +278,10 @@ void bind_reader(nb::module_& m) {
             "close", [](HeldReader& r, bool step_was_read) { r->close(step_was_read); },
             "step_was_read"_a = true, nb::call_guard<nb::gil_scoped_release>())
         .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
-             "`prepare` returns a dict of datasets, entries, selection, over, weights, mask, and "
-             "`by`: 'itself'; 'scan', on which ranks only agree; 'independent scan', for which "
-             "they agree on nothing else.")
+             "`prepare` returns a dict of datasets, entries, selection, over, backwards (axes, of "
+             "which selection, weights and mask are in ascending order all the same), weights, "
+             "mask, and `by`: 'itself'; 'scan', on which ranks only agree; 'independent scan', for "
+             "which they agree on nothing else.")
         .def("share", &share, "step"_a, "prepare"_a,
              "{dataset: [(offset, extent, chunk)]} of this rank; `prepare` returns (names, "
              "strategy).")

@@ -17,7 +17,7 @@ from .describe.engines import (
     Options,
     engine_said,
     means_files,
-    refuse_folder_of_stream,
+    refuse_taken_name_of_stream,
 )
 from .stage.open_series import OPTIONS_OF_READERS, OPTIONS_OF_WRITERS
 
@@ -88,7 +88,7 @@ def choose(
     name = to_path(said["path"], f"path of {where}") if "path" in said else name
     files = chosen != "stage" and (chosen is not None or means_files(name, mode, given))
     if mode == "w" and not files and chosen is None:
-        refuse_folder_of_stream(name)
+        refuse_taken_name_of_stream(name)
     theirs = OPTIONS_OF[mode == "w", files]
     merged = {key: value for key, value in said.items() if key in theirs} | given
     return Choice(mode, files, chosen, engine_of, name, said, merged)

@@ -42,3 +42,32 @@ def test_a_stream_is_not_called_as_a_folder_here(tmp_path, monkeypatch):
         with writer.step() as step:
             step.put("x", np.arange(3))
         assert reader.next()["x"].read().sum() == 3
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "melt"])
+def test_a_stream_is_not_called_as_a_file_here(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(
+        fl.InvalidArgument, match=rf"of a file that is here: got '{name}'.*engine='stage'"
+    ):
+        fl.open(name, "w", readers=0)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with (
+        fl.open(name, "w", engine="stage", readers=0) as writer,
+        fl.open(name, engine="stage") as reader,
+    ):
+        with writer.step() as step:
+            step.put("x", np.arange(3))
+        assert reader.next()["x"].read().sum() == 3
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_a_contact_that_was_left_behind_takes_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLUVIAL_DIRECTORY", str(tmp_path))
+    with fl.open("melt", "w", readers=0):
+        left_behind = (tmp_path / "melt.fluvial").read_text()
+    (tmp_path / "melt.fluvial").write_text(left_behind)
+    with fl.open("melt", "w", readers=0):
+        assert (tmp_path / "melt.fluvial").read_text() != left_behind

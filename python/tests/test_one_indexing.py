@@ -61,6 +61,37 @@ def test_reductions_of_what_runs_backwards(dataset, selection):
     ):
         got = found.reduce(op, over, selection)
         np.testing.assert_array_equal(np.asarray(got), want)
-    if isinstance(found, fl.Dataset):
-        with pytest.raises(fl.InvalidArgument, match=r"array of .* does not go with .*backwards"):
-            found.reduce("sum", 1, selection, where=np.ones(chosen.shape, bool))
+
+
+@pytest.mark.parametrize(
+    "selection", [np.s_[::-1], np.s_[:, 3:0:-2, ::-1], np.s_[1:, ::-1], np.s_[1, ::-1]], ids=str
+)
+def test_arrays_beside_what_runs_backwards(dataset, selection):
+    """Masks, live and stored; weights of each element where live numbers are reduced in place."""
+    found, expected = dataset
+    chosen = expected[selection]
+    mask = np.random.default_rng(5).random(chosen.shape) < 0.6
+    kept = np.where(mask, chosen, np.nan)
+    for over in (None, 0, chosen.ndim - 1):
+        got = np.asarray(found.reduce("sum", over, selection, where=mask))
+        np.testing.assert_allclose(got.reshape(np.nansum(kept, over).shape), np.nansum(kept, over))
+    place = np.unravel_index(np.nanargmax(kept), kept.shape)
+    assert found.reduce("max", None, selection, where=mask) == kept[place]
+    weights = np.random.default_rng(6).random(chosen.shape)
+    if not isinstance(found, fl.Dataset) or "scale_factor" in found.attrs:
+        with pytest.raises(fl.InvalidArgument, match=r"a dict of dimensions to arrays"):
+            found.reduce("mean", None, selection, weights=weights)
+        return
+    for over in (None, 0, chosen.ndim - 1):
+        for where, given in ((None, weights), (mask, weights * mask)):
+            got = np.asarray(found.reduce("mean", over, selection, weights=weights, where=where))
+            want = (chosen * given).sum(over) / given.sum(over)
+            np.testing.assert_allclose(got.reshape(want.shape), want)
+
+
+def test_the_first_of_equal_elements_is_the_first_as_they_run(dataset):
+    found, expected = dataset
+    chosen = np.s_[::-1, :, ::-1]
+    same = found.reduce("argmax", None, chosen, where=np.ones(expected.shape, bool))
+    plain = found.reduce("argmax", None, chosen)
+    assert same == plain

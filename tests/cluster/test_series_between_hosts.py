@@ -350,3 +350,26 @@ class test_each_host_writes_a_file_of_its_own:
     def check(jobs):
         names = ["run.h5", "run.h5.host0", "run.h5.host1"]
         assert jobs.finish()["job"] == [names] * 4
+
+
+@scenario("job on 4 ranks of hosts 1-2")
+class test_a_rank_of_each_host_writes_bp:
+    """On a file system that both see, into one folder."""
+
+    def job(comm, fl, where):
+        path = str(where / "run.bp")
+        field = np.arange(4 * 3000.0).reshape(4, 3000)
+        mine = field[comm.rank : comm.rank + 1]
+        with fl.open(path, "w", comm=comm, step_timeout=30) as series:
+            for index in range(3):
+                with series.step() as step:
+                    step.put("x", mine + index, offset=(comm.rank, 0), shape=field.shape)
+            written = series.stats["bytes"]
+        comm.Barrier()
+        with fl.open(path, comm=comm) as series:
+            for index, step in enumerate(series):
+                np.testing.assert_array_equal(step["x"].read(), field + index)
+        return written
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [2 * 3 * 3000 * 8, 0] * 2

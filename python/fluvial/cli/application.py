@@ -16,6 +16,7 @@ from rich.text import Text
 
 from .._core import Error
 from ..mpi.communicator import world
+from .one_voice import one_voice
 from .plain_flags import show_plain_flags
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -52,7 +53,8 @@ def call(app: typer.Typer) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
-            app(prog_name="fluvial")
+            with one_voice():
+                app(prog_name="fluvial")
         finally:
             sys.stdout.flush()
     except Error as error:

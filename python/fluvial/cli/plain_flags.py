@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help shows what a flag is called, and not that it is a bool, as newer versions of typer say."""
+"""How words show flags, and on which rank they print: where typer does otherwise.
+
+Help shows what a flag is called, and not that it is a bool, as newer versions of typer say.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from .one_voice import word_speaks
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter  # its own, or those of click
@@ -25,6 +30,10 @@ def show_plain_flags(app: typer.Typer) -> None:
 class _Word(TyperCommand):
     def get_params(self, ctx: Context) -> list[Parameter]:
         return _without_types(super().get_params(ctx))
+
+    def invoke(self, ctx: Context) -> object:
+        with word_speaks():
+            return super().invoke(ctx)
 
 
 class _Words(TyperGroup):

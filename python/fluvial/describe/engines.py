@@ -113,19 +113,20 @@ def refuse_what_is_no_file(name: object) -> None:
         )
 
 
-def refuse_folder_of_stream(name: object) -> None:
-    """Refuse a stream, of which nothing else says that it is one, with the name of a folder here.
+def refuse_taken_name_of_stream(name: object) -> None:
+    """Refuse a stream, of which nothing else says that it is one, with the name of what is here.
 
     Raises
     ------
     InvalidArgument
-        Readers here would take the name for the folder's.
+        Readers here would take the name for that of the file or folder.
     """
-    if isinstance(name, str) and os.path.isdir(name):
+    if isinstance(name, str) and os.path.exists(name):
+        what = "folder" if os.path.isdir(name) else "file"
         raise InvalidArgument(
-            f"a stream is to have the name of a folder that is here: got {shown(name)}; allowed: "
+            f"a stream is to have the name of a {what} that is here: got {shown(name)}; allowed: "
             "a name that no file or folder here has, or a stream, by engine='stage'. Readers here "
-            "need engine='stage', too"
+            "need engine='stage', too. For a file, give engine='hdf5' or a name such as 'run.h5'"
         )
 
 

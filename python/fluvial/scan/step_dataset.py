@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_bool
+from ..base.arguments import to_array, to_bool
 from ..compute.companions import Companions, companions
 from ..compute.passes import Results, more_passes
 from ..compute.registry import Reduced, Resolved
@@ -202,17 +202,21 @@ def _reduce(
     def prepare() -> Described:
         found, names = described(conditions, factors, mask is not None)
         by = _made_by(files, found, options)
-        if by != "itself":
-            _refuse_arrays(mask, array)
+        extras = Companions(None, None)
+        if by == "itself":
+            extras = _companions(array, mask, found.view)
+        else:
+            _refuse_weights(array)
+            if mask is not None and conditions is None:  # a condition, as those of files
+                found, names = described(_as_condition(mask, found.view), factors, False)
         made.append(found)
         known = [*names, *(n for n in found.names if n not in names)]
         selection = found.core["selection"]
-        extras = _companions(array, mask, found.view)
         own = options.get("shuffle", "common") != "common" or by == "independent scan"
         core.update(
             to_core(
                 *(known, found.core["entries"], None if own else selection, found.core["over"]),
-                *(*extras, by),
+                *(found.core["backwards"], *extras, by),
             )
         )
         return core
@@ -229,13 +233,21 @@ def _reduce(
     return label(made[0], [{name: dict(arrays) for name, arrays in found.items()}])
 
 
-def _refuse_arrays(mask: object, weights: object) -> None:
-    if mask is not None or weights is not None:
+def _refuse_weights(weights: object) -> None:
+    if weights is not None:
         raise InvalidArgument(
-            "an array of weights or of bool does not go with conditions, groups, weights of axes, "
-            "axes that run backwards, values to decode or options of scans: got both; allowed: one "
-            "kind. Give a function as the condition, or a dict of dimensions to arrays as weights."
+            "an array of weights does not go with conditions, groups, values to decode or options "
+            "of scans: got both; allowed: one kind. Give weights as a dict of dimensions to "
+            "arrays, or an array of bool as `where`."
         )
+
+
+def _as_condition(mask: npt.ArrayLike, view: View) -> np.ndarray:
+    """Return an array of bool, with the shape of what is selected, without other axes."""
+    given = mask if isinstance(mask, np.ndarray) else to_array(mask, "mask")
+    kept = tuple(positions.length(at) for at in view.axes if not isinstance(at, int))
+    whole = tuple(map(positions.length, view.axes))
+    return np.ma.reshape(given, kept if given.shape == whole else given.shape).astype(bool)
 
 
 def _made_by(files: StepFile, found: request.Request, options: ScanOptions) -> str:
@@ -244,16 +256,22 @@ def _made_by(files: StepFile, found: request.Request, options: ScanOptions) -> s
         return "independent scan"
     view = found.view
     decodes = any(says_decoding(files.attributes_of(name)) for name in found.names)
-    asked = bool(view.where or view.weights or view.groups or found.core["backwards"])
+    asked = bool(view.where or view.weights or view.groups)
     return "scan" if asked or decodes or not options.keys() <= {"comm", "local"} else "itself"
 
 
 def _companions(
     weights: npt.ArrayLike | None, mask: npt.ArrayLike | None, view: View
 ) -> Companions:
-    """Return arrays of the selection's shape, with the axes that were selected by an int or not."""
+    """Return arrays of the selection's shape, with the axes that were selected by an int or not.
+
+    In the order of the dataset, also along axes that are selected backwards.
+    """
     whole = tuple(1 if isinstance(at, int) else positions.length(at) for at in view.axes)
     kept = tuple(positions.length(at) for at in view.axes if not isinstance(at, int))
+    upwards = tuple(
+        slice(None, None, 1 if isinstance(at, int) or at.step > 0 else -1) for at in view.axes
+    )
     found: list[np.ndarray | None] = []
     for what, array in (("weights", weights), ("where", mask)):
         if array is not None and np.shape(array) not in (kept, whole):
@@ -261,7 +279,7 @@ def _companions(
                 f"{what} does not fit the selection: got shape {np.shape(array)}; allowed: {kept}. "
                 "An array of one axis is said with its name: {'lat': array}."
             )
-        shaped = None if array is None else np.ma.reshape(array, whole)
+        shaped = None if array is None else np.ma.reshape(array, whole)[upwards]
         found.append(shaped if shaped is None or np.ma.is_masked(shaped) else np.asarray(shaped))
     factors, mask = found
     return companions(factors, mask, whole)

@@ -27,6 +27,8 @@ class Described(TypedDict, total=False):
     entries: list[Entry]
     selection: Hyperslab | None
     over: list[int]
+    backwards: list[int]
+    """Axes that the caller counts from the end; arrays are in the order of the dataset."""
     weights: np.ndarray | None
     mask: np.ndarray | None
     by: str
@@ -84,7 +86,7 @@ def reduce_bare(
             entries += counts_of(entries, required[0])
         chosen = None if selection is None else to_hyperslab(selection, first.shape)[0]
         axes = [] if over is None else first.axes(over)
-        described.update(to_core(datasets, entries, chosen, axes, weights, where))
+        described.update(to_core(datasets, entries, chosen, axes, [], weights, where))
         return described
 
     results = step.run(prepare, local)
@@ -105,6 +107,7 @@ def to_core(
     entries: list[Entry],
     selection: Hyperslab | None,
     over: list[int],
+    backwards: list[int],
     weights: npt.ArrayLike | None,
     where: npt.ArrayLike | None,
     by: str = "itself",
@@ -117,6 +120,7 @@ def to_core(
         "entries": entries,
         "selection": selection,
         "over": over,
+        "backwards": backwards,
         "weights": factors,
         "mask": mask,
         "by": by,

@@ -272,8 +272,8 @@ class Dataset(Reductions[Reduced], ByName):
             The same as `over`.
         selection
             As for `read`. Of a dataset without names of axes, one that is selected by an int is
-            kept with length 1, unless another runs backwards: that takes what a scan needs, and
-            gives what `FileDataset.reduce` does.
+            kept with length 1, unless another runs backwards: that gives what `FileDataset.reduce`
+            does.
         skipna
             NaN does not count, unless an operator was made to let it propagate. False: it
             propagates. What attributes declare as missing never counts; False: it makes the result

@@ -27,6 +27,7 @@ from ..store.output_file import as_stored, check_part, write_part
 from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Parts, Places
 from ..store.zarr_output import write_own
+from .bp_hosts import BpHosts, bp_hosts
 from .chunk_exchange import ChunkShares, exchanged
 from .file_write_step import FileWriteStep, Part, Put
 from .host_files import HostFiles, to_by_host
@@ -102,7 +103,8 @@ class FileWriteSeries:
         self._file = OpenedFile(kept=not self._numbered)
         self._closed = False
         ranks.run(self._take_name)
-        self._hosts = HostFiles(name, self._comm, ranks) if by_host else None
+        files = HostFiles(name, self._comm, ranks) if by_host else None
+        self._hosts = files or bp_hosts(engine, name, self._comm, ranks)
         self._shared_out = SharedOut(self._comm, writers, watch, limit_s)
 
     def step(
@@ -229,8 +231,8 @@ class FileWriteSeries:
                 chunks = {name: self._whole_chunks(put, name, shares)}
                 write = functools.partial(self._write_own, places, chunks)
                 self._ranks.run(write, everywhere=True)
-            if self._hosts is not None and places.by_host:
-                self._ranks.run(lambda: self._write_by_host(places, put), everywhere=True)
+            if self._hosts is not None:
+                self._bytes += self._hosts.write(put, places)
             for name, packing in sorted((places.packed or {}).items()):
                 self._write_packed(name, packing, self._whole_chunks(put, name, shares))
             if places.merged:
@@ -265,11 +267,6 @@ class FileWriteSeries:
                     continue
                 write_part(file, places.path, begin, shape, offset, stored)
                 self._bytes += array.nbytes
-
-    def _write_by_host(self, places: Places, put: Put) -> None:
-        """Write what this rank has put into the file of its host."""
-        assert self._hosts is not None
-        self._bytes += self._hosts.write(put.number, places.by_host, put.parts)
 
     def _whole_chunks(self, put: Put, name: str, shares: Mapping[str, ChunkShares]) -> Parts:
         """Return the chunks of a dataset that this rank writes: what it has put, or its share."""
@@ -321,7 +318,7 @@ class FileWriteSeries:
     def _lay_out(self, put: Put, of_all: Sequence[OfRank]) -> tuple[Places, dict[str, ChunkShares]]:
         """Make the objects of a step; on the first rank. Which rank has what of cut datasets."""
         contents = self._told.joined(put.number, of_all)
-        if self._hosts is not None:
+        if isinstance(self._hosts, HostFiles):
             contents = contents._replace(by_host=self._hosts.regions(self._told.regions_by_rank))
         assert self._mark is not None
         with self._mark.changing():
@@ -375,6 +372,8 @@ class FileWriteSeries:
             self._output = output
 
     def _new_output(self, path: str, pattern: str | None) -> Output:
+        if isinstance(self._hosts, BpHosts):
+            return self._hosts.new_output(path, pattern)
         return new_output(self._engine, path, pattern, self._zarr_format, self._compression)
 
     def _end(self) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,8 +18,9 @@ from ..mpi.together import Together
 from ..store.hdf5_host_file import HostFile, path_of_host
 from ..store.numbered_files import has_number
 from ..store.output_file import write_part
-from ..store.step_contents import Region
-from .file_write_step import Part
+from ..store.step_contents import Places, Region
+from .file_write_step import Put
+from .host_ranks import HostRanks
 
 
 def to_by_host(file_per: object, name: str, engine: str, compression: str | None) -> bool:
@@ -35,7 +35,7 @@ def to_by_host(file_per: object, name: str, engine: str, compression: str | None
     return by_host
 
 
-class HostFiles:
+class HostFiles(HostRanks):
     """A rank's end of the file of its host; the first rank of the host lays it out. Collective.
 
     Parameters
@@ -49,45 +49,41 @@ class HostFiles:
     """
 
     def __init__(self, path: str, comm: Communicator | None, ranks: Together) -> None:
-        names = ranks.gather_everywhere(socket.gethostname())
-        hosts = list(dict.fromkeys(names))
-        self._host_of = [hosts.index(name) for name in names]
-        rank = 0 if comm is None else comm.rank
-        mine = self._host_of[rank]
-        self._path = path_of_host(path, mine)
-        self._comm = None if comm is None else comm.Split(mine, rank)
-        self._ranks = ranks.some(self._comm, f"write '{self._path}'")
-        self._rank = 0 if self._comm is None else self._comm.rank
-        self._file = HostFile(self._path) if self._rank == 0 else None
+        super().__init__(path, comm, ranks)
+        self._path = path_of_host(path, self.host)
+        self._file = HostFile(self._path) if self.rank == 0 else None
         self._opened = -1
 
     def regions(
         self, of_all: Sequence[Mapping[str, Sequence[Region]]]
     ) -> list[dict[str, list[Region]]]:
         """Return what ranks have put by host, in the order in which its file has it."""
-        found: list[dict[str, list[Region]]] = [{} for _ in range(max(self._host_of) + 1)]
+        found: list[dict[str, list[Region]]] = [{} for _ in range(self.hosts)]
         for rank, regions in enumerate(of_all):
             for name, put in regions.items():
-                found[self._host_of[rank]].setdefault(name, []).extend(put)
+                found[self.host_of[rank]].setdefault(name, []).extend(put)
         return found
 
-    def write(
-        self, number: int, names: Collection[str], parts: Mapping[str, Sequence[Part]]
-    ) -> int:
-        """Write what this rank has put of some datasets of a step; return the bytes. Collective.
+    def write(self, put: Put, places: Places) -> int:
+        """Write what this rank has put of `places.by_host`; return the bytes. Collective.
 
         Raises
         ------
         SystemError
             There is no room on the disk, or the file is not seen by all ranks of the host.
         """
-        mine = {name: parts[name] for name in sorted(names) if name in parts}
+        if not places.by_host:
+            return 0
+        return self.all.run(lambda: self._write_of_host(put, places), everywhere=True)
+
+    def _write_of_host(self, put: Put, places: Places) -> int:
+        mine = self.parts_of(put, places)
         counts = {
             name: (found[0].array.dtype, sum(part.array.size for part in found))
             for name, found in mine.items()
         }
-        of_host = self._ranks.gather(counts)
-        begins = self._ranks.run(lambda: self._lay_out(number, of_host))[self._rank]
+        of_host = self.ranks.gather(counts)
+        begins = self.ranks.run(lambda: self._lay_out(put.number, of_host))[self.rank]
         written = 0
         for name, found in mine.items():
             at = begins.get(name, 0)
@@ -141,8 +137,3 @@ class HostFiles:
             os.close(opened)
         if self._file is not None:
             self._file.close()
-
-    def free(self) -> None:
-        """Free the communicator of the host. Collective; once, after `close`."""
-        if self._comm is not None:
-            self._comm.Free()

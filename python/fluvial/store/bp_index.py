@@ -12,10 +12,12 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_HEADER = 64
-_BIG_ENDIAN_AT, _VERSION_AT, _ACTIVE_AT = 36, 37, 39
-_STEP, _WRITERS = ord("s"), ord("w")
-_RECORD = struct.Struct("<BQ")  # kind, bytes that follow
+HEADER = 64
+_BIG_ENDIAN_AT = 36
+VERSION_AT, ACTIVE_AT = 37, 39
+STEP, WRITERS = ord("s"), ord("w")
+RECORD = struct.Struct("<BQ")
+"""Kind, and bytes that follow."""
 
 
 class Index(NamedTuple):
@@ -38,21 +40,21 @@ def read_index(path: str) -> Index | None:
     """
     with open(os.path.join(path, "md.idx"), "rb") as file:
         raw = file.read()
-    if len(raw) < _HEADER or raw[_VERSION_AT] != 5 or raw[_BIG_ENDIAN_AT]:
+    if len(raw) < HEADER or raw[VERSION_AT] != 5 or raw[_BIG_ENDIAN_AT]:
         return None
-    at, end = _HEADER, 0
+    at, end = HEADER, 0
     subfiles: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     while at < len(raw):
-        kind, length = _RECORD.unpack_from(raw, at) if at + _RECORD.size <= len(raw) else (0, 0)
-        at += _RECORD.size
-        if kind not in (_STEP, _WRITERS) or length % 8 or at + length > len(raw):
-            if raw[_ACTIVE_AT]:
+        kind, length = RECORD.unpack_from(raw, at) if at + RECORD.size <= len(raw) else (0, 0)
+        at += RECORD.size
+        if kind not in (STEP, WRITERS) or length % 8 or at + length > len(raw):
+            if raw[ACTIVE_AT]:
                 break  # its writer was at it
             raise ValueError(f"md.idx ends within a record, after {len(raw)} bytes")
         words = struct.unpack_from(f"<{length // 8}Q", raw, at)
         at += length
-        if kind == _WRITERS:
+        if kind == WRITERS:
             subfiles = words[3:]
         else:
             end = max(end, words[0] + words[1])

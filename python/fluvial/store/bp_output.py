@@ -1,30 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder of BP (BP5), written by ADIOS2: an iteration of openPMD in each of its steps.
 
-The library from PyPI is a serial one, so one process writes for all; each keeps its own chunks.
+The library from PyPI is a serial one, so one process of each host writes for those there.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from .. import _core
 from .._core import InvalidArgument
-from ..describe.attributes import array_of
 from .attribute_texts import check_attributes
-from .bp_file import MARK_OF_BOOL
+from .bp_joined_index import BpJoinedIndex, MetadataOfStep
+from .bp_writer import BpWriter, SaidOfStep
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write
-from .step_contents import Extent, Parts, Places, StepContents
-
-if TYPE_CHECKING:
-    import adios2
+from .step_contents import Parts, Places, StepContents
 
 _DTYPES = {
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -39,11 +32,9 @@ class BpOutput:
         """Make the folder with its first step; `pattern` is that of one for each iteration."""
         self.path = path
         self._pattern = pattern
-        self._stream: adios2.Stream | None = None
-        self._failed: Exception | None = None
+        self._writer = BpWriter(path)
         self._number = 0
-        self._of_series: dict[str, object] = {}
-        self._layout = StepLayout({}, {}, {})
+        self._said = SaidOfStep({}, StepLayout({}, {}, {}))
         self._parts: Mapping[str, Parts] = {}
 
     def lay_out(self, step: StepContents) -> Places:
@@ -56,14 +47,17 @@ class BpOutput:
         SystemError
             An earlier step could not be written: the library takes none after that.
         """
-        if self._failed is not None:
-            raise self._failed
+        self._writer.check()
+        self._look_at(step)
+        return Places(self.path, {}, merged=frozenset(step.extents))
+
+    def _look_at(self, step: StepContents) -> None:
         of_series = series_attributes(step.said.of_series, self._pattern, _core.__version__)
-        self._layout = step_layout(
+        layout = step_layout(
             step.said.attrs, step.extents, of_series, step.said.groups, step.said.varying
         )
         check_attributes(of_series, "the series", slashes=False)
-        self._layout.check_attributes(slashes=False)
+        layout.check_attributes(slashes=False)
         self._number, self._parts = step.number, {}
         for name, extent in step.extents.items():
             if extent.dtype not in _DTYPES or 0 in extent.shape:
@@ -72,8 +66,7 @@ class BpOutput:
                     f"{extent.shape}; allowed: {', '.join(sorted(_DTYPES))}, at least one element. "
                     "Convert it, leave it out, or give engine='hdf5'"
                 )
-        self._of_series = of_series
-        return Places(self.path, {}, merged=frozenset(step.extents))
+        self._said = SaidOfStep(of_series, layout)
 
     def write(self, parts: Mapping[str, Parts]) -> None:
         """Take what all ranks have put, until the step is finished."""
@@ -87,32 +80,9 @@ class BpOutput:
         SystemError
             It cannot be written.
         """
-        try:
-            stream = self._begin_stream()
-            stream.begin_step()
-            self._write_step(stream, f"/data/{self._number}")
-            stream.end_step()
-        except (OSError, RuntimeError, ValueError) as error:
-            self._stream = None  # whose close() after an error makes it end the process
-            self._failed = cannot_write(self.path, _reason(error))
-            raise self._failed from error
+        shapes = {name: extent.shape for name, extent in self._said.layout.datasets.items()}
+        self._writer.write(self._number, shapes, self._parts, self._said)
         self._parts = {}
-
-    def _begin_stream(self) -> adios2.Stream:
-        if self._stream is None:
-            self._stream = _new_stream(self.path)
-            _write_attributes(self._stream, "", self._of_series)
-        return self._stream
-
-    def _write_step(self, stream: adios2.Stream, base: str) -> None:
-        for path, attrs in self._layout.groups.items():
-            _write_attributes(stream, f"{base}/{path}".rstrip("/"), attrs)
-        for path, extent in self._layout.constants.items():
-            value = np.array(extent.attrs.get("value", 0), extent.dtype)
-            constant = {"value": value, "shape": np.array(extent.shape, "u8")}
-            _write_attributes(stream, f"{base}/{path}", {**extent.attrs, **constant})
-        for path, extent in self._layout.datasets.items():
-            _write_dataset(stream, f"{base}/{path}", extent, self._parts.get(path, ()))
 
     def give_up(self, number: int) -> None:
         """Leave a step out: nothing of it was written yet."""
@@ -133,71 +103,56 @@ class BpOutput:
         SystemError
             It cannot be written.
         """
-        self._of_series = series_attributes(of_series, self._pattern, _core.__version__)
-        check_attributes(self._of_series, "the series", slashes=False)
-        try:
-            self._begin_stream()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise cannot_write(self.path, _reason(error)) from error
+        said = series_attributes(of_series, self._pattern, _core.__version__)
+        check_attributes(said, "the series", slashes=False)
+        self._writer.begin(said)
 
     def close(self) -> None:
         """Close the folder. Idempotent."""
-        stream, self._stream = self._stream, None
-        if stream is None:
-            return
+        self._writer.close()
+
+
+class BpOutputOfHosts(BpOutput):
+    """The same of several hosts, which write the elements; this one writes the index of all."""
+
+    def __init__(self, path: str, pattern: str | None) -> None:
+        super().__init__(path, pattern)
+        self._index: BpJoinedIndex | None = None
+        self._of_hosts: Sequence[MetadataOfStep] = ()
+
+    @property
+    def said(self) -> SaidOfStep:
+        """What one host writes for all in the step that was laid out last."""
+        return self._said
+
+    def lay_out(self, step: StepContents) -> Places:
+        """Look at what a step consists of, and make the folder. Errors: as in `BpOutput`."""
+        self._look_at(step)
         try:
-            stream.close()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise cannot_write(self.path, _reason(error)) from error
+            os.makedirs(self.path, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+        return Places(self.path, {}, by_host=frozenset(self._said.layout.datasets))
 
+    def take(self, of_hosts: Sequence[MetadataOfStep]) -> None:
+        """Take what the hosts have written into the step, until it is finished."""
+        self._of_hosts = of_hosts
 
-def _new_stream(path: str) -> adios2.Stream:
-    import adios2
+    def finish(self) -> None:
+        """Write the index of the step. Errors: as in `BpOutput`."""
+        try:
+            if self._index is None:
+                self._index = BpJoinedIndex(self.path, len(self._of_hosts))
+            self._index.add(self._of_hosts)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
 
-    folder = os.path.dirname(path) or "."
-    if not os.access(folder, os.W_OK):
-        raise OSError(f"no folder {folder} that can be written to")
-    io = adios2.Adios().declare_io("fluvial")
-    io.set_engine("BP5")
-    io.set_parameters({"Profile": "Off"})
-    return adios2.Stream(io, path, "w")
-
-
-def _reason(error: OSError | RuntimeError | ValueError) -> OSError | RuntimeError:
-    """Return what the library says without its colours, its time and its own places.
-
-    >>> _reason(RuntimeError("[date] [ADIOS2 EXCEPTION] <A> <B> : no x : errno = 28: No space"))
-    OSError(28, 'No space left on device')
-    """
-    if isinstance(error, OSError):
-        return error
-    said = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    if number := re.search(r"errno = (\d+)", said):
-        return OSError(int(number[1]), os.strerror(int(number[1])))
-    return RuntimeError(re.sub(r"^.*\[ADIOS2 EXCEPTION\][^:]*: ", "", said, flags=re.DOTALL))
-
-
-def _write_dataset(stream: adios2.Stream, path: str, extent: Extent, parts: Parts) -> None:
-    for offset, array in parts:
-        if not extent.shape:
-            stream.write(path, np.asarray(array))
-        elif array.size:
-            shapes = (list(extent.shape), list(offset), list(array.shape))
-            stream.write(path, np.ascontiguousarray(array), *shapes)
-    _write_attributes(stream, path, extent.attrs)
-
-
-def _write_attributes(stream: adios2.Stream, path: str, attrs: Mapping[str, object]) -> None:
-    for name, value in attrs.items():
-        stream.write_attribute(f"{path}/{name}", _stored(value))
-        if isinstance(value, bool | np.bool_):
-            stream.write_attribute(f"{MARK_OF_BOOL}{path}/{name}", np.array(1, "uint8"))
-
-
-def _stored(value: object) -> str | list[str] | np.ndarray:
-    """Return a value as the library takes it."""
-    if isinstance(value, bool | np.bool_):
-        return np.array(value, "uint8")
-    if isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
-        return value
-    return array_of(value)
+    def close(self) -> None:
+        """Close the folder. Idempotent."""
+        super().close()
+        index, self._index = self._index, None
+        if index is not None:
+            try:
+                index.close()
+            except OSError as error:
+                raise cannot_write(self.path, error) from error

@@ -45,6 +45,10 @@ struct Staged {
                 "by/x",
                 ArrayView(reinterpret_cast<const std::byte*>(values.data()), DType::Float64, {3}),
                 {0}, {3});
+            put.put(
+                "same",
+                ArrayView(reinterpret_cast<const std::byte*>(equal.data()), DType::Float64, {3}),
+                {0}, {3});
             put.end();
         }
         reader.emplace("staged", mpi::Comm(), stage::ReaderOptions{.directory = directory});
@@ -53,6 +57,7 @@ struct Staged {
     ~Staged() { std::filesystem::remove_all(directory); }
 
     std::vector<double> values = {1, 2, 3, 4, nan, 6, -9, 8, 9, 10, 11, 12};
+    std::vector<double> equal = {7, 7, 7};
     std::filesystem::path directory;
     std::optional<stage::Writer> writer;
     std::optional<stage::Reader> reader;
@@ -107,4 +112,23 @@ TEST_CASE("a reduction of a step passes over NaN unless told otherwise") {
     CHECK(std::isnan(*found.at("kept").at("value").as<double>()));
     request.by = stage::ReduceRequest::By::Scan;
     CHECK(stage::reduce(*staged.step, request, alone).empty());
+}
+
+TEST_CASE("of equal elements of a step the last is the first along axes counted backwards") {
+    Staged staged;
+    const mpi::Comm alone;
+    stage::ReduceRequest request;
+    request.datasets = {"same"};
+    request.entries = {{"least", make_operator("argmin"), {}}};
+    const std::vector<std::uint8_t> counts = {1, 1, 0};
+    request.mask = ArrayView(reinterpret_cast<const std::byte*>(counts.data()), DType::UInt8, {3});
+    const auto place = [&] {
+        const auto found = stage::reduce(*staged.step, request, alone);
+        return found.at("least").at("coordinates").as<std::int64_t>()[0];
+    };
+    CHECK(place() == 0);
+    request.backwards = {0};
+    CHECK(place() == 1);
+    request.backwards = {1};
+    CHECK_THROWS_WITH_AS(place(), doctest::Contains("no such axis: got 1"), InvalidArgument);
 }

@@ -2,6 +2,7 @@
 // Writers of files that end otherwise than by close(): in a child by fork, and killed.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,5 +181,9 @@ TEST_CASE("a FIFO is not replaced by a file, and a stream does not take the name
     CHECK_THROWS_WITH_AS(
         SeriesWriter(std::filesystem::path(stream).filename().string(), mpi::Comm()),
         doctest::Contains("the name of a folder that is here"), InvalidArgument);
+    std::ofstream("notes.txt") << "mine";
+    CHECK_THROWS_WITH_AS(SeriesWriter("notes.txt", mpi::Comm()),
+                         doctest::Contains("the name of a file that is here"), InvalidArgument);
+    std::filesystem::remove("notes.txt");
     std::filesystem::current_path(before);
 }

@@ -105,6 +105,8 @@ class Run {
         terms.add("the selection", compute::words_of(selection_));
         const auto& domain = reduction_.domain();
         terms.add("the axes to reduce over", exact(std::span<const int>(domain.over)));
+        terms.add("the axes that are selected backwards",
+                  exact(std::span<const int>(domain.backwards)));
         compute::add_terms(request_.entries, terms);
         terms.add("the weights", words_of(request_.weights));
         terms.add("the mask", words_of(request_.mask));
@@ -160,7 +162,16 @@ class Run {
         }
         const Region covered =
             selection_.is_dense() ? selection_.bounds() : whole(selection_.count);
-        return compute::make_domain(covered, request_.over, std::move(dtypes));
+        compute::Domain made = compute::make_domain(covered, request_.over, std::move(dtypes));
+        for (const int axis : request_.backwards) {
+            if (axis < 0 || axis >= selection_.ndim()) {
+                throw InvalidArgument(Problem{"an axis that is counted backwards: no such axis",
+                                              text(axis), text("0 to ", selection_.ndim() - 1),
+                                              ""});
+            }
+        }
+        made.backwards = request_.backwards;
+        return made;
     }
 
     /// The elements `inside` (in the selection's own index space), which one chunk of the first

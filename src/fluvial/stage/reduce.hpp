@@ -20,6 +20,9 @@ struct ReduceRequest : compute::Request {
     std::vector<std::string> datasets;  ///< of equal shapes; Entry::inputs counts in this list
     std::optional<ArrayView> weights;   ///< float64, with the extent of the selection
     std::optional<ArrayView> mask;      ///< uint8, likewise
+    /// Axes that the caller counts from the end (compute::Domain::backwards); selection, weights
+    /// and mask are in ascending order all the same.
+    std::vector<int> backwards;
     /// What computes. Scan and IndependentScan: the ranks only agree on the request, and the caller
     /// then makes the scan, together or each rank for itself. Results are empty.
     enum class By : std::uint8_t { Itself, Scan, IndependentScan };

@@ -24,11 +24,13 @@ std::string engine_of(const std::string& name, const std::string& option) {
     }
     if (said.name.empty() && !store::names_files(name)) {
         std::error_code error;
-        if (std::filesystem::is_directory(name, error)) {  // which readers would take it for
-            throw InvalidArgument(
-                Problem{"a stream is to have the name of a folder that is here", "'" + name + "'",
-                        "a name that no file or folder here has, or a stream, by engine='stage'",
-                        "Readers here need engine='stage', too"});
+        if (std::filesystem::exists(name, error)) {  // which readers would take it for
+            const std::string what = std::filesystem::is_directory(name, error) ? "folder" : "file";
+            throw InvalidArgument(Problem{
+                "a stream is to have the name of a " + what + " that is here", "'" + name + "'",
+                "a name that no file or folder here has, or a stream, by engine='stage'",
+                "Readers here need engine='stage', too. For a file, give engine='hdf5' or a name "
+                "such as 'run.h5'"});
         }
         return "stage";
     }
