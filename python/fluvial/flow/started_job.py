@@ -2,8 +2,8 @@
 """A pool of an MPI job that a serial program has started for it: the program's side.
 
 The first rank of the job leads the real pool (`leading_rank`); this side has the calls of the
-core's pool, and hands them on over two sockets (`job_socket`): one for tasks and what
-came of them, one for requests that are answered at once.
+core's pool, and hands them on over two sockets (`job_socket`): one for tasks and what came of them,
+one for requests that are answered at once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 import os
 import pickle
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -45,6 +46,7 @@ _Said: TypeAlias = list[Report] | tuple[tuple[str, str] | None, Record | None]
 """By the lead: what came of tasks, and at the end what its pool has raised, and the timeline."""
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
+_ENDS_ITSELF_S = 10.0
 _LONGEST_REPLY_S = 0.05
 _CANCELLED_TOGETHER = 1000  # a request is written, and its reply read, at once: Ctrl-C splits none
 _FEWER = "Ask for fewer ranks, or start a larger pool"
@@ -336,15 +338,26 @@ class StartedJob:
                 pass
 
     def _ended(self) -> Exception:
-        code = self._job.kill()
         if self._failed is not None:
+            self._job.kill()
             kind = getattr(_core, self._failed.kind, _core.Error)
             assert issubclass(kind, Exception)
             return kind(self._failed.message)
         return _core.PeerLost(
-            f"the MPI job of a pool has ended: got exit code {code}. A rank has died, or could not "
-            "start; what it printed says more"
+            f"the MPI job of a pool has ended: got {self._exit_code()}. A rank has died, or could "
+            "not start; what it printed says more"
         )
+
+    def _exit_code(self) -> str:
+        """End the job, of which the lead has died, and return the exit code if it has one itself.
+
+        Of a rank that was killed its launcher knows, which first ends the others, the lead too.
+        """
+        try:
+            return f"exit code {self._job.wait(_ENDS_ITSELF_S)}"
+        except subprocess.TimeoutExpired:
+            self._job.kill()
+            return f"no exit code within {_ENDS_ITSELF_S:g} s"
 
 
 def _start(ranks: int, name: str) -> Job:
