@@ -46,7 +46,7 @@ def connected(name: str) -> Connection:
     Raises
     ------
     PermissionError
-        It is another user's, who has taken the name of a program that has ended.
+        The socket is another user's: the program has ended, and its name was taken.
     """
     end = socket.socket(socket.AF_UNIX)
     end.connect(f"\0{name}")

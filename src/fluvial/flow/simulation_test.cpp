@@ -75,7 +75,7 @@ TEST_CASE("more tasks than a plan has: narrow ones do not keep the ranks of wide
 
 TEST_CASE("more tasks than a plan has: what takes long does not begin last") {
     auto tasks = varying_widths(4, 3000, 0, test_seed(8));  // 5250 s
-    SimulatedTask longest{{}, 0, 2500};  // beside the narrower ones, at best
+    SimulatedTask longest{{}, 0, 2500};                     // beside the narrower ones, at best
     longest.request.task = tasks.size();
     longest.request.cost_s = longest.takes_s;
     tasks.push_back(longest);
