@@ -189,3 +189,15 @@ def test_names_of_variables(pool):
 def test_an_output_that_has_no_end_is_not_read(pool):
     with pytest.raises(fl.CommandFailed, match="It printed nothing"):
         run(pool, ["false"], stdout="/dev/full")
+
+
+@pytest.mark.parametrize("program", ["mkfifo", "mkdir"])
+def test_what_is_no_file_is_not_read(pool, program):
+    with pytest.raises(fl.NoSuchFile, match=r"got 'o' of .*no file, but a folder, a pipe"):
+        run(pool, [program, "o"], outputs=["o"])
+
+
+@pytest.mark.parametrize("words", [["x" * 100] * 30_000, ["x" * 300_000]])
+def test_words_that_are_too_long(pool, words):
+    with pytest.raises(fl.InvalidArgument, match=r"too long: got 3\d* bytes in \d+ words.*a file"):
+        run(pool, ["echo", *words])

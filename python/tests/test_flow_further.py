@@ -123,3 +123,16 @@ def test_a_task_makes_a_pool_of_its_team_and_none_of_its_job():
                 pool.submit(make_a_pool, *workers).result(timeout=30)
         assert pool.with_options(ranks=2).submit(make_a_pool_of_the_team).result(timeout=30) == 8
         assert pool.submit(abs, -1).result(timeout=30) == 1
+
+
+def test_a_pool_or_a_future_that_a_function_uses_is_named():
+    with fl.Pool() as pool:
+        three = pool.submit(abs, -3)
+        lost = pool.submit(lambda: pool.submit(abs, -1).result()).exception(timeout=30)
+        assert isinstance(lost, TypeError)
+        assert "a pool cannot be sent to a task" in str(lost)
+        assert "(fluvial.task)" in str(lost)
+        lost = pool.submit(lambda: three.result()).exception(timeout=30)
+        assert isinstance(lost, TypeError)
+        assert "allowed: a future among the arguments of a task" in str(lost)
+        assert pool.submit(abs, three).result(timeout=30) == 3

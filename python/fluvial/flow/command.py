@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import numbers
 import os
 import pathlib
@@ -285,16 +286,22 @@ def _run(
 ) -> CompletedCommand[str] | CompletedCommand[bytes]:
     with contextlib.ExitStack() as opened:
         ends = output_ends(opened, folder, outputs)
-        job = Job.start(
-            words,
-            name=os.path.basename(words[0]),
-            ranks=1,
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL if given is None else opened.enter_context(input_file(given)),
-            stdout=ends[0],
-            stderr=ends[1],
-        )
+        stdin = subprocess.DEVNULL if given is None else opened.enter_context(input_file(given))
+        try:
+            job = Job.start(
+                words,
+                name=os.path.basename(words[0]),
+                ranks=1,
+                env=environment,
+                cwd=folder,
+                stdin=stdin,
+                stdout=ends[0],
+                stderr=ends[1],
+            )
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            raise _too_long(words, environment) from None
         with job:
             told, late = outputs_of(job.process, timeout)
             code = job.wait()
@@ -309,6 +316,15 @@ def _run(
             f"{timeout:g} s. {_last_lines(done, folder, outputs)}"
         )
     return done
+
+
+def _too_long(words: list[str], environment: dict[str, str]) -> _core.InvalidArgument:
+    size = sum(len(os.fsencode(word)) + 1 for word in words)
+    return _core.InvalidArgument(
+        f"the words of a program, and its environment, are too long: got {size} bytes in "
+        f"{len(words)} words, beside {len(environment)} variables; allowed: what this system gives "
+        "to programs (getconf ARG_MAX, and 128 KiB a word). Put them into a file (files, or input)"
+    )
 
 
 def _check_outlive(
@@ -358,10 +374,14 @@ def _end_of(path: pathlib.Path) -> bytes:
 
 
 def _read(folder: pathlib.Path, name: str, words: list[str]) -> bytes:
+    path = _inside(folder, name)
+    why = "No such file" if not path.exists() else "no file, but a folder, a pipe or a device"
     try:
-        return _inside(folder, name).read_bytes()
+        if path.is_file():  # else it may never end
+            return path.read_bytes()
     except OSError as error:
-        raise _core.NoSuchFile(
-            f"a program has not written a file that was asked for: got {shown(name)} of "
-            f"{shown(words)} ({error.strerror})"
-        ) from None
+        why = error.strerror or str(error)
+    raise _core.NoSuchFile(
+        f"a program has not written a file that was asked for: got {shown(name)} of "
+        f"{shown(words)} ({why})"
+    )

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from .. import _core
 from ..base.arguments import to_choice, to_wait
@@ -72,6 +72,13 @@ class Future(concurrent.futures.Future[R]):
         """Of threads that serve while they wait; set as soon as the end is known."""
         self._to_be_cancelled = False
         self._has_ended = False
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: what `submit` finds among arguments is a task's input, and no other is."""
+        raise TypeError(
+            f"a future cannot be sent in a function or a result: got {self!r}; allowed: a future "
+            "among the arguments of a task, which gets its result"
+        )
 
     @property
     def parts(self) -> list[Future[R]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import socket
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from .. import _core
 from .busy_ranks import BusyRanks
 from .forked_function import end_child
+from .job_socket import connected
 from .task_core import JobFailure
 from .tasks import TaskRunner, packed_error
 
@@ -259,12 +259,6 @@ def _read_nothing() -> None:
     os.close(nothing)
 
 
-def _connected(path: str) -> Connection:
-    end = socket.socket(socket.AF_UNIX)
-    end.connect(path)
-    return Connection(end.detach())
-
-
 def main() -> int:
     """Lead, on the first rank; run tasks on the others."""
     from mpi4py import MPI
@@ -280,7 +274,7 @@ def main() -> int:
             raise
         core.close()
         return 0
-    tasks, requests = _connected(sys.argv[1]), _connected(sys.argv[1])
+    tasks, requests = connected(sys.argv[1]), connected(sys.argv[1])
     settings, shipped = comm.bcast(tasks.recv())
     lead_works, _, _, trace = settings[-4:]
     try:

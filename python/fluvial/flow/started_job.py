@@ -2,8 +2,8 @@
 """A pool of an MPI job that a serial program has started for it: the program's side.
 
 The first rank of the job leads the real pool (`leading_rank`); this side has the calls of the
-core's pool, and hands them on over two sockets in a folder of this user's: one for tasks and what
-came of them, one for requests that are answered at once.
+core's pool, and hands them on over two sockets (`job_socket`): one for tasks and what came of them,
+one for requests that are answered at once.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import pathlib
 import pickle
 import socket
+import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -24,10 +23,10 @@ from typing import Any, TypeAlias, cast
 
 from .. import _core
 from ..base.made_here import MadeHere
-from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.launcher import Launcher
 from ..launch.parent_only import give_up_in_children
+from . import job_socket
 from .busy_ranks import Busy
 from .options import PARTS
 from .payload import Part
@@ -47,6 +46,7 @@ _Said: TypeAlias = list[Report] | tuple[tuple[str, str] | None, Record | None]
 """By the lead: what came of tasks, and at the end what its pool has raised, and the timeline."""
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
+_ENDS_ITSELF_S = 10.0
 _LONGEST_REPLY_S = 0.05
 _CANCELLED_TOGETHER = 1000  # a request is written, and its reply read, at once: Ctrl-C splits none
 _FEWER = "Ask for fewer ranks, or start a larger pool"
@@ -60,7 +60,7 @@ class StartedJob:
     Raises
     ------
     InvalidArgument
-        When some server would have nobody to serve, or TMPDIR leads too deep for a socket.
+        When some server would have nobody to serve.
     PeerLost
         When the job ends before it has begun, and by `wait_for_some` when it ends later; it says
         what the initializer has raised.
@@ -92,19 +92,16 @@ class StartedJob:
         self._closed = False
         self._waking = threading.Lock()
         self._made = MadeHere()
-        with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
-            path = pathlib.Path(folder) / "lead"
-            with socket.socket(socket.AF_UNIX) as listener:
-                _bind(listener, path)
-                listener.listen(2)
-                self._job = _start(self.size, path)
-                try:
-                    self._tasks = self._accept(listener)
-                    self._requests = self._accept(listener)
-                    self._woken: tuple[int, int] | None = os.pipe()
-                except BaseException:
-                    self._job.kill()
-                    raise
+        listener, name = job_socket.listening()
+        with listener:
+            self._job = _start(self.size, name)
+            try:
+                self._tasks = self._accept(listener)
+                self._requests = self._accept(listener)
+                self._woken: tuple[int, int] | None = os.pipe()
+            except BaseException:
+                self._job.kill()
+                raise
         give_up_in_children(self)
         try:
             self._tasks.send((settings, initializer))
@@ -116,7 +113,8 @@ class StartedJob:
         listener.settimeout(_LOOK_EVERY_S)
         for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
             try:
-                return Connection(listener.accept()[0].detach())
+                if (connection := job_socket.accepted(listener)) is not None:
+                    return connection
             except TimeoutError:
                 if self._job.poll() is not None:
                     raise self._ended() from None
@@ -340,30 +338,30 @@ class StartedJob:
                 pass
 
     def _ended(self) -> Exception:
-        code = self._job.kill()
         if self._failed is not None:
+            self._job.kill()
             kind = getattr(_core, self._failed.kind, _core.Error)
             assert issubclass(kind, Exception)
             return kind(self._failed.message)
         return _core.PeerLost(
-            f"the MPI job of a pool has ended: got exit code {code}. A rank has died, or could not "
-            "start; what it printed says more"
+            f"the MPI job of a pool has ended: got {self._exit_code()}. A rank has died, or could "
+            "not start; what it printed says more"
         )
 
+    def _exit_code(self) -> str:
+        """End the job, of which the lead has died, and return the exit code if it has one itself.
 
-def _bind(listener: socket.socket, path: pathlib.Path) -> None:
-    try:
-        listener.bind(str(path))
-    except OSError as error:  # too long, or a file system without sockets
-        raise _core.InvalidArgument(
-            f"a pool cannot be started: got {shown(str(path.parent))} for its socket ({error}); "
-            "allowed: a folder with a path of up to 100 bytes, on a disk that has sockets. Set "
-            "TMPDIR to one, such as /tmp"
-        ) from None
+        Of a rank that was killed its launcher knows, which first ends the others, the lead too.
+        """
+        try:
+            return f"exit code {self._job.wait(_ENDS_ITSELF_S)}"
+        except subprocess.TimeoutExpired:
+            self._job.kill()
+            return f"no exit code within {_ENDS_ITSELF_S:g} s"
 
 
-def _start(ranks: int, path: pathlib.Path) -> Job:
+def _start(ranks: int, name: str) -> Job:
     launcher = Launcher.detect(_core.mpiexec() or None)
     search = os.pathsep.join(filter(None, sys.path))  # functions are found where they are here
-    argv = [sys.executable, "-m", "fluvial.flow.leading_rank", str(path)]
+    argv = [sys.executable, "-m", "fluvial.flow.leading_rank", name]
     return launcher.start(ranks, argv, name="pool", env={"PYTHONPATH": search})

@@ -9,7 +9,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack
 
 from .. import _core
 from .cancellation import CancelFutures
@@ -36,6 +36,13 @@ class Submitting(concurrent.futures.Executor):
 
     _pool: Submitting
     _options: TaskOptions
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: a pool is the lead's."""
+        raise TypeError(
+            f"a pool cannot be sent to a task: got {self!r}, as an argument or a name that its "
+            "function uses; allowed: a task that returns further tasks (fluvial.task)"
+        )
 
     def submit(self, fn: Callable[..., R], /, *args: object, **kwargs: object) -> Future[R]:
         """Submit ``fn(*args, **kwargs)`` as a task, and return its future at once.

@@ -12,7 +12,6 @@ namespace fluvial::flow {
 
 namespace {
 
-constexpr std::size_t planned_tasks_max = 2048;
 /// A step of list scheduling takes about this; planning takes a hundredth of all time.
 constexpr double step_s = 5e-9;
 constexpr double planning_part = 0.01;
@@ -112,7 +111,7 @@ std::vector<Start> Scheduler::next(double now_s) {
     if (waiting_.count() == 0 || nothing_can_start()) {
         return starts;
     }
-    const Batches order = waiting_.in_order(book_);  // a copy, because plans need it anew
+    const Batches order = waiting_.in_order(book_, ranks_);  // a copy: plans need it anew
     if (planned_generation_ != waiting_.generation()) {
         plan_.clear();
         planned_generation_ = waiting_.generation();
@@ -293,6 +292,15 @@ Scheduler::Batches Scheduler::planned_before(const Batches& group) {
 }
 
 void Scheduler::replan(const Batches& group, double now_s) {
+    // A plan of some would count on ranks that the others take.
+    std::size_t count = 0;
+    for (const Batch* const batch : group) {
+        count += batch->queue.size();
+    }
+    if (count > planned_tasks_max) {
+        plan_.clear();
+        return;
+    }
     const bool changed = planned_edition_ != book_.edition() || planned_added_ != added_;
     if (options_.planning_effort == 0 || !waiting_.any_parallel() || (!changed && plan_is_best_) ||
         (!plan_.empty() && rounds_since_plan_ < plan_.size() / rounds_per_plan)) {

@@ -65,6 +65,24 @@ TEST_CASE("estimates that are 30 % off, and none at all") {
     CHECK(mean_utilisation(20, unknown_s) >= 95.0);
 }
 
+TEST_CASE("more tasks than a plan has: narrow ones do not keep the ranks of wide ones") {
+    for (const int ranks : {6, 7}) {
+        const auto tasks = varying_widths(ranks, 3000, 0, test_seed(7));
+        const Simulated simulated = simulate(tasks, one_host(ranks), small_plans());
+        CHECK(simulated.end_s <= 1.03 * earliest_end_s(tasks, ranks));
+    }
+}
+
+TEST_CASE("more tasks than a plan has: what takes long does not begin last") {
+    auto tasks = varying_widths(4, 3000, 0, test_seed(8));  // 5250 s
+    SimulatedTask longest{{}, 0, 2500};                     // beside the narrower ones, at best
+    longest.request.task = tasks.size();
+    longest.request.cost_s = longest.takes_s;
+    tasks.push_back(longest);
+    const Simulated simulated = simulate(tasks, one_host(4), small_plans());
+    CHECK(100 * simulated.utilisation() >= 95.0);
+}
+
 TEST_CASE("a wide task among others that keep arriving is not overtaken for ever") {
     SchedulerOptions options;
     options.planning_effort = 50'000;

@@ -11,6 +11,7 @@ namespace fluvial::flow {
 namespace {
 
 constexpr std::size_t empty_batches_max = 64;
+constexpr double long_part = 0.25;
 
 int cost_step(double cost_s) {
     if (std::isnan(cost_s)) {
@@ -87,7 +88,7 @@ bool WaitingTasks::clear_front(Batch& batch) {
     return !batch.queue.empty();
 }
 
-void WaitingTasks::refresh(const CostBook& book) {
+void WaitingTasks::refresh(const CostBook& book, int ranks) {
     std::size_t empty = 0;
     for (const auto& [like, batch] : batches_) {
         empty += batch.queue.empty() ? 1 : 0;
@@ -105,19 +106,30 @@ void WaitingTasks::refresh(const CostBook& book) {
             order_.push_back(&batch);
         }
     }
+    ordered_by_width_ = count_ > planned_tasks_max;
+    ordered_work_ = work_;
+    const double long_s = work_ / ranks * long_part;
     const auto key = [&](const Batch* batch) {
         const double length = std::isnan(batch->estimate_s) ? book.typical_s() : batch->estimate_s;
-        return std::tuple(-batch->like.priority, -length, -batch->like.widths.most,
+        const int width = batch->like.widths.most;
+        const int width_first = ordered_by_width_ && length < long_s ? width : ranks + 1;
+        return std::tuple(-batch->like.priority, -width_first, -length, -width,
                           batch->queue.front().task);
     };
     std::ranges::sort(order_, {}, key);
+    ordered_ = true;
+    edition_ = book.edition();
 }
 
-const std::vector<Batch*>& WaitingTasks::in_order(const CostBook& book) {
-    if (!ordered_ || edition_ != book.edition()) {
-        refresh(book);
-        ordered_ = true;
-        edition_ = book.edition();
+bool WaitingTasks::in_order_still(const CostBook& book) const {
+    const bool as_much = work_ <= 2 * ordered_work_ && 2 * work_ >= ordered_work_;
+    return ordered_ && edition_ == book.edition() &&
+           ordered_by_width_ == (count_ > planned_tasks_max) && (!ordered_by_width_ || as_much);
+}
+
+const std::vector<Batch*>& WaitingTasks::in_order(const CostBook& book, int ranks) {
+    if (!in_order_still(book)) {
+        refresh(book, std::max(1, ranks));
     }
     return order_;
 }

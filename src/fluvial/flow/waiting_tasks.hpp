@@ -47,6 +47,9 @@ struct Batch {
     bool serial() const { return like.widths.most == 1; }
 };
 
+/// A plan has no more tasks than this.
+constexpr std::size_t planned_tasks_max = 2048;
+
 /// Adding a task costs the same however many wait.
 class WaitingTasks {
   public:
@@ -66,10 +69,13 @@ class WaitingTasks {
     bool any_parallel() const { return parallel_ > 0; }
     /// Estimated seconds times ranks of all that wait.
     double work() const { return work_; }
-    /// Batches by priority, then the longest first, then the widest, then the oldest. A batch of
-    /// unknown length counts as `typical_s` long. Anew when batches have come or `book` has
-    /// changed.
-    const std::vector<Batch*>& in_order(const CostBook& book);
+    /// Batches by priority, then the longest first, then the widest, then the oldest. Where more
+    /// wait than can be planned, the widest come before the longest: narrow ones that took the
+    /// ranks of a wide one would keep them, each followed by the next, until none is left. But what
+    /// takes a quarter of the time of all that wait on `ranks` comes first. A batch of unknown
+    /// length counts as `typical_s` long. Anew when batches have come, `book` has changed, or twice
+    /// or half as much waits.
+    const std::vector<Batch*>& in_order(const CostBook& book, int ranks);
     /// Changes when batches are forgotten that pointers may point to.
     std::uint64_t generation() const { return generation_; }
     /// Takes out all tasks of those batches.
@@ -78,12 +84,15 @@ class WaitingTasks {
   private:
     Batch& batch_of(const Request& request);
     void count(const Batch& batch, double work);
-    void refresh(const CostBook& book);
+    void refresh(const CostBook& book, int ranks);
+    bool in_order_still(const CostBook& book) const;
 
     std::map<Likeness, Batch> batches_;
     Batch* last_ = nullptr;  ///< that something was added to
     std::vector<Batch*> order_;
     bool ordered_ = false;
+    bool ordered_by_width_ = false;
+    double ordered_work_ = 0;
     std::uint64_t edition_ = 0;
     std::uint64_t generation_ = 0;
     std::vector<WaitingTask*> new_;  ///< without a limit yet; deques keep their elements in place
