@@ -184,6 +184,22 @@ bool SecureConnection::sending() const {
     return !outgoing_.empty();
 }
 
+bool SecureConnection::see_off() {
+    constexpr std::size_t at_a_time = std::size_t{1} << 16;
+    try {
+        const bool all = flush();
+        if (all) {
+            socket_.end_writing();
+        }
+        std::array<std::byte, at_a_time> unwanted;
+        while (socket_.read_some(unwanted) > 0) {
+        }
+        return all && socket_.acknowledged();
+    } catch (const PeerLost&) {  // the other side has closed it, too
+        return true;
+    }
+}
+
 bool SecureConnection::flush() {
     constexpr std::size_t at_a_time = 16;
     while (sending()) {

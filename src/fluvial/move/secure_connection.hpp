@@ -63,6 +63,11 @@ class SecureConnection {
     /// Sends what can be sent; true when all was. Throws PeerLost.
     bool flush();
     bool sending() const;
+    /// For the end, until it is true, which takes a while where the network loses something: sends
+    /// what was queued, and nothing more. The other side's system has it then, or has gone. What
+    /// comes meanwhile is not wanted: but a connection that is closed with something unread, or to
+    /// which something comes after that, is reset, and what is on its way is lost.
+    bool see_off();
 
     /// Queues bytes that go as they are, between the messages before and behind; they stay as they
     /// are until they are sent, for as long as `owner` is kept.
