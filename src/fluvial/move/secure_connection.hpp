@@ -87,6 +87,7 @@ class SecureConnection {
     struct HandShake;
     enum class State { AwaitsHello, AwaitsServer, AwaitsProof, Proven };
 
+    std::size_t ahead() const;
     bool fill(std::size_t bytes);
     bool step();
     std::size_t read_raw_and_ahead(std::span<std::byte> to);
@@ -112,6 +113,7 @@ class SecureConnection {
     std::size_t used_ = 0;  ///< ... of which this much has been taken
     std::size_t filled_ = 0;
     bool raw_between_ = false, raw_came_ = false;  ///< before and since the last message
+    std::size_t raw_bytes_ = 0;                    ///< that were to come behind a message last
     /// What is to be sent: messages, of this object, or raw bytes.
     struct Outgoing {
         Bytes messages;
