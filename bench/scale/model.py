@@ -22,6 +22,10 @@ _ITEM_BYTES = 8
 # Of the message of a step, as remote_messages.hpp has it: what each message has (number,
 # statistics, cipher), what a rank of the writer adds, and a chunk of one dataset.
 _MESSAGE_BYTES, _RECORD_BYTES, _CHUNK_BYTES = 150, 60, 40
+# A description of so many bytes is fetched by one rank of a host for all (step_messages.cpp).
+_FETCHED_BYTES_MIN = 64 * 1024
+DATASETS = 1000
+"""Of a step with a long description."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Counted:
     """Reader ranks that read from a host of the writer."""
     described_bytes: int
     """Bytes of messages that a host of the writer sends of a step."""
+    described_long_bytes: int
+    """The same where each writer puts a chunk of each of `DATASETS` datasets."""
     gathered_bytes: int
     """What that would be with one message to each reader host, passed on down a binary tree."""
     bytes_of_reader: int
@@ -73,7 +79,6 @@ def count(chunks: list[tuple], readers: list[str], strategy: str) -> Counted:
         mine = sum(piece.extent[0] for piece in share)
         bytes_of_reader = max(bytes_of_reader, mine * _ITEM_BYTES)
         off_host += sum(p.extent[0] for p in share if chunks[p.chunk][3] != place)
-    message = _MESSAGE_BYTES + WRITERS_A_HOST * (_RECORD_BYTES + _CHUNK_BYTES)
     all_records = _MESSAGE_BYTES + len(chunks) * (_RECORD_BYTES + _CHUNK_BYTES)
     remote_readers = len(readers) - READERS_A_HOST
     return Counted(
@@ -81,8 +86,16 @@ def count(chunks: list[tuple], readers: list[str], strategy: str) -> Counted:
         control_of_host=remote_readers,
         data_of_reader=data_of_reader,
         data_of_host=max(data_of_host.values(), default=0),
-        described_bytes=remote_readers * message,
+        described_bytes=_described(remote_readers, hosts - 1, 1),
+        described_long_bytes=_described(remote_readers, hosts - 1, DATASETS),
         gathered_bytes=2 * all_records if hosts > 1 else 0,
         bytes_of_reader=bytes_of_reader,
         off_host=off_host / sum(chunk[1][0] for chunk in chunks),
     )
+
+
+def _described(readers: int, hosts: int, datasets: int) -> int:
+    """Bytes of messages from a host of the writer to readers on other hosts."""
+    description = WRITERS_A_HOST * (_RECORD_BYTES + datasets * _CHUNK_BYTES)
+    fetched = description >= _FETCHED_BYTES_MIN
+    return readers * _MESSAGE_BYTES + (hosts if fetched else readers) * description

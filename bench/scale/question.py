@@ -28,6 +28,7 @@ _COLUMNS = {
     "control_of_reader": "messages to a reader",
     "control_of_host": "messages from a host",
     "described_bytes": "bytes of these",
+    "described_long_bytes": "of 1,000 datasets",
     "gathered_bytes": "by a tree",
     "data_of_reader": "hosts a reader reads",
     "data_of_host": "readers of a host",

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .scan.grouped_dataset import GroupedDataset
     from .scan.pending_scan import PendingScan
     from .scan.step_dataset import StepDataset
+    from .stage.contact import contact
     from .stage.dataset import Chunk, Dataset
     from .stage.file_write_step import FileWriteStep
     from .stage.file_writer import FileWriteSeries
@@ -111,6 +112,7 @@ __all__ = [
     "WrongType",
     "__version__",
     "command",
+    "contact",
     "distribute",
     "open",
     "ops",
@@ -157,6 +159,7 @@ _HOMES = {
     "WriteSeries": "stage.writer",
     "WriteStep": "stage.writer",
     "command": "flow.command",
+    "contact": "stage.contact",
     "open": "opening",
     "own_part": "flow.parts",
     "parallel": "flow.parallel",

@@ -39,6 +39,14 @@ def port_of(writer):
     return int(re.search(r"addresses=127\.0\.0\.1:(\d+)", writer.contact)[1])
 
 
+def test_the_contact_is_a_text_for_readers(writer, tmp_path):
+    assert fl.contact(writer) == writer.contact == (tmp_path / "gas.fluvial").read_text()
+    with fl.open("gas", contact=fl.contact(writer), start="observe", **SHORT) as series:
+        assert series.next()["x"].read().tolist() == [1, 2, 4]
+        with pytest.raises(fl.WrongType, match="allowed: a stream that is written"):
+            fl.contact(series)
+
+
 @pytest.mark.parametrize("transport", ["auto", "tcp"])
 def test_a_reader_needs_the_address_alone(writer, transport):
     port = port_of(writer)

@@ -37,6 +37,7 @@ struct Stretch {
     WindowKey window;
     std::uint64_t first = 0;
     std::uint64_t bytes = 0;
+    bool for_all = false;  ///< every rank wants it, whatever else it wants
 };
 
 struct ClaimLimits {

@@ -14,9 +14,11 @@ namespace fluvial::move {
 namespace {
 
 constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
-/// Read ahead of messages that follow each other; and of one between raw bytes, which are better
-/// read where they go.
+/// Read ahead of messages that follow each other, also with few raw bytes between them: to copy
+/// these costs less than a system call for each. And of one between more raw bytes, which are
+/// better read where they go.
 constexpr std::size_t ahead_bytes = 64 * 1024, ahead_of_raw_bytes = 512;
+constexpr std::size_t few_raw_bytes = 16 * 1024;
 constexpr std::size_t together_bytes_max =
     16 * 1024;  // more grow no further, which would copy them
 constexpr std::size_t spare_bytes_max = std::size_t{1} << 20, spares_max = 16;
@@ -25,6 +27,10 @@ constexpr std::size_t spare_bytes_max = std::size_t{1} << 20, spares_max = 16;
 
 bool SecureConnection::proven() const {
     return state_ == State::Proven;
+}
+
+std::size_t SecureConnection::ahead() const {
+    return raw_between_ && raw_bytes_ > few_raw_bytes ? ahead_of_raw_bytes : ahead_bytes;
 }
 
 /// True once `bytes` that were not taken yet are there.
@@ -39,8 +45,7 @@ bool SecureConnection::fill(std::size_t bytes) {
     }
     while (filled_ < bytes) {
         // Memory grows with what comes, not with what is announced.
-        const std::size_t ahead = raw_between_ ? ahead_of_raw_bytes : ahead_bytes;
-        const std::size_t wanted = read_ahead_ && proven() ? std::max(bytes, ahead) : bytes;
+        const std::size_t wanted = read_ahead_ && proven() ? std::max(bytes, ahead()) : bytes;
         const std::size_t room = std::min(wanted, std::max(2 * filled_, ahead_bytes));
         if (incoming_.size() < room) {
             incoming_.resize(room);
@@ -136,6 +141,7 @@ void SecureConnection::post_raw(std::span<const std::byte> bytes,
 }
 
 std::size_t SecureConnection::read_raw(std::span<std::byte> to) {
+    raw_bytes_ = raw_came_ ? raw_bytes_ : to.size();
     raw_came_ = raw_between_ = true;
     if (!has_more()) {
         return read_raw_and_ahead(to);
@@ -146,14 +152,14 @@ std::size_t SecureConnection::read_raw(std::span<std::byte> to) {
     return bytes;
 }
 
-/// With the message that follows, where that is there.
+/// With what follows, where that is there: a message, or more.
 std::size_t SecureConnection::read_raw_and_ahead(std::span<std::byte> to) {
     used_ = filled_ = 0;
-    if (read_ahead_ && incoming_.size() < ahead_of_raw_bytes) {
-        incoming_.resize(ahead_of_raw_bytes);
+    const std::size_t room = read_ahead_ ? ahead() : 0;
+    if (incoming_.size() < room) {
+        incoming_.resize(room);
     }
-    const std::size_t ahead = read_ahead_ ? ahead_of_raw_bytes : 0;
-    const std::size_t got = socket_.read_some(to, std::span(incoming_).first(ahead));
+    const std::size_t got = socket_.read_some(to, std::span(incoming_).first(room));
     filled_ = got - std::min(got, to.size());
     return got - filled_;
 }
@@ -182,6 +188,22 @@ void SecureConnection::keep_memory(Bytes messages) {
 
 bool SecureConnection::sending() const {
     return !outgoing_.empty();
+}
+
+bool SecureConnection::see_off() {
+    constexpr std::size_t at_a_time = std::size_t{1} << 16;
+    try {
+        const bool all = flush();
+        if (all) {
+            socket_.end_writing();
+        }
+        std::array<std::byte, at_a_time> unwanted;
+        while (socket_.read_some(unwanted) > 0) {
+        }
+        return all && socket_.acknowledged();
+    } catch (const PeerLost&) {  // the other side has closed it, too
+        return true;
+    }
 }
 
 bool SecureConnection::flush() {

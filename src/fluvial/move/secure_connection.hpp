@@ -63,6 +63,11 @@ class SecureConnection {
     /// Sends what can be sent; true when all was. Throws PeerLost.
     bool flush();
     bool sending() const;
+    /// For the end, until it is true, which takes a while where the network loses something: sends
+    /// what was queued, and nothing more. The other side's system has it then, or has gone. What
+    /// comes meanwhile is not wanted: but a connection that is closed with something unread, or to
+    /// which something comes after that, is reset, and what is on its way is lost.
+    bool see_off();
 
     /// Queues bytes that go as they are, between the messages before and behind; they stay as they
     /// are until they are sent, for as long as `owner` is kept.
@@ -82,6 +87,7 @@ class SecureConnection {
     struct HandShake;
     enum class State { AwaitsHello, AwaitsServer, AwaitsProof, Proven };
 
+    std::size_t ahead() const;
     bool fill(std::size_t bytes);
     bool step();
     std::size_t read_raw_and_ahead(std::span<std::byte> to);
@@ -107,6 +113,7 @@ class SecureConnection {
     std::size_t used_ = 0;  ///< ... of which this much has been taken
     std::size_t filled_ = 0;
     bool raw_between_ = false, raw_came_ = false;  ///< before and since the last message
+    std::size_t raw_bytes_ = 0;                    ///< that were to come behind a message last
     /// What is to be sent: messages, of this object, or raw bytes.
     struct Outgoing {
         Bytes messages;

@@ -81,7 +81,7 @@ SharedClaims::Found SharedClaims::find(const Stretch& wanted, Want want) {
             continue;
         }
         const Entry& entry = table_.entry(i);
-        if (entry.owner != rank_) {
+        if (entry.owner != rank_ && !wanted.for_all) {
             note_overlap(wanted.window.step);
         }
         if (entry.state == Entry::Ready) {

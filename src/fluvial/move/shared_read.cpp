@@ -50,7 +50,7 @@ class SharedReading final : public progress::Waiting {
         WindowsOfBoxes cut = shared_windows(from, boxes);
         alone_ = std::move(cut.others);
         left_ = std::move(cut.windows);
-        if (!claims_.shares(from.step)) {
+        if (!from.for_all && !claims_.shares(from.step)) {
             keep_wanted_by_others(from.step);
         }
         if (!left_.empty()) {

@@ -32,7 +32,8 @@ class SlabCutting {
             return;
         }
         if (box.place.checksum != 0) {
-            out_.windows.push_back({{key_of(from_, box.place, box.box), 0, bytes}, box});
+            out_.windows.push_back(
+                {{key_of(from_, box.place, box.box), 0, bytes, from_.for_all}, box});
             return;
         }
         int axis = box.box.ndim() - 1;
@@ -89,7 +90,7 @@ class SlabCutting {
             out_.others.push_back(piece);
         } else {
             out_.windows.push_back(
-                {{key_of(from_, piece.place, slab), first, piece.bytes()}, piece});
+                {{key_of(from_, piece.place, slab), first, piece.bytes(), from_.for_all}, piece});
         }
     }
 

@@ -27,6 +27,7 @@ struct WindowsOfBoxes {
 struct StepOnHost {
     std::uint64_t step = 0;
     std::uint32_t host = 0;  ///< which of the writer's
+    bool for_all = false;    ///< what is read of it here every rank wants
 };
 
 /// In their order. A place with a checksum is one window.

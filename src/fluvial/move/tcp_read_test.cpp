@@ -283,6 +283,32 @@ TEST_CASE("a message that is changed, repeated or left out on its way ends the c
     }
 }
 
+TEST_CASE("little raw data between messages comes with these, several at a time") {
+    Pair pair;
+    shake_hands(pair.client, pair.server);
+    pair.server.read_ahead();
+    constexpr std::size_t size = 8000;
+    constexpr int steps = 40;
+    const Bytes raw(size, std::byte(3)), message(100, std::byte(5));
+    for (int step = 0; step < steps; ++step) {
+        pair.client.post(message);
+        pair.client.post_raw(raw, nullptr);
+    }
+    int calls = 0;  // that brought something: where each goes to the system, two for each message
+    for (int step = 0; step < steps; ++step) {
+        CHECK(next_message(pair.client, pair.server) == message);
+        Bytes got(size);
+        for (std::size_t have = 0; have < size;) {
+            pair.client.flush();
+            const std::size_t some = pair.server.read_raw(std::span(got).subspan(have));
+            have += some;
+            calls += some > 0 ? 1 : 0;
+        }
+        CHECK(got == raw);
+    }
+    CHECK(calls < steps + steps / 2);
+}
+
 TEST_CASE("a connection takes any time to be given up after") {
     const Sockets sockets;
     for (const auto& [seconds, milliseconds] :

@@ -8,9 +8,11 @@
 #include <limits>
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -190,6 +192,15 @@ void TcpSocket::give_up_after(double seconds) const {
     const double most = std::numeric_limits<int>::max();
     set(descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT,
         static_cast<int>(std::min(seconds * 1000, most)));
+}
+
+void TcpSocket::end_writing() const {
+    ::shutdown(descriptor(), SHUT_WR);
+}
+
+bool TcpSocket::acknowledged() const {
+    int bytes = 0;
+    return ::ioctl(descriptor(), SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
 
 double TcpSocket::round_trip_s() const {

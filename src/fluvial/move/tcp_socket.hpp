@@ -52,6 +52,10 @@ class TcpSocket {
     /// The same of several parts, one after the other, by one system call; of the first 64.
     std::size_t write_some(std::span<const std::span<const std::byte>> parts) const;
     void give_up_after(double seconds) const;
+    /// Nothing more is written: the other side finds the end behind what was.
+    void end_writing() const;
+    /// The other side's system has all that was written, and the end.
+    bool acknowledged() const;
     /// What the kernel takes a round trip for, without the queue of what comes.
     double round_trip_s() const;
     int descriptor() const { return descriptor_.get(); }

@@ -65,11 +65,41 @@ bool RemoteSeat::receive_behind() {
     return true;
 }
 
+void RemoteSeat::share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) {
+    claims_ = claims;
+    host_ = host;
+    const std::lock_guard lock(mutex_);
+    if (pushes_ && connection_ && lost_.empty()) {  // libfabric reads no messages
+        ByteWriter out;
+        out.put(FromReader::Shares);
+        connection_->post(out.view());
+        hear_all();
+    }
+}
+
+/// Not with `mutex_`: another thread may wait for data.
+void RemoteSeat::complete(StepMessage& message) {
+    const std::optional<CommonAt> at = message.to_fetch();
+    if (!at) {
+        return;
+    }
+    if (!claims_) {
+        throw Error("the writer's host leaves a description to be fetched, unasked");
+    }
+    const auto count = static_cast<Index>(at->bytes);
+    const std::shared_ptr<std::byte> common = buffers_->take(at->bytes);
+    const move::RemoteBox all{
+        {region_of_messages, at->hash, at->bytes, 0}, 1, {count}, {{0}, {count}}, common.get()};
+    read_once({message.step(), host_, true}, {&all, 1});
+    message.common = common;
+    message.common_bytes = at->bytes;
+}
+
 /// Not with `mutex_`, which a step that cannot be opened needs to be given back.
 OpenedStep RemoteSeat::open_step(StepMessage message) {
     OpenedStep step;
     step.index = message.step();
-    const std::uint64_t bytes = message.bytes.size() + message.bytes_behind;
+    const std::uint64_t bytes = message.bytes.size() + message.bytes_behind + message.common_bytes;
     const bool parts_came = message.bytes_behind > 0;
     auto access = std::make_shared<RemoteStep>(shared_from_this(), step.index);
     std::uint64_t number = 0;

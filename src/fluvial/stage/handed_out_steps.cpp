@@ -46,6 +46,17 @@ void HandedOutSteps::finish(std::uint64_t step) {
     steps_.erase(found);
 }
 
+std::shared_ptr<const Bytes> HandedOutSteps::common_at(const CommonAt& at) const {
+    for (const auto& [step, handed_out] : steps_) {
+        const StepMessages::Message& message = handed_out.message;
+        if (message.common && message.common_at.hash == at.hash &&
+            message.common_at.bytes == at.bytes) {
+            return message.common;
+        }
+    }
+    throw Error("it asks for the description of a step that it does not have");
+}
+
 void HandedOutSteps::let_go(const ControlBlock& control, int cell) {
     for (const Taken& taken : spent_) {
         if (taken.logged) {

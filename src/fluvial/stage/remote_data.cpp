@@ -179,12 +179,18 @@ void RemoteSeat::read(std::uint64_t step, const std::vector<move::RemoteBox>& bo
         fetch(boxes, [](double) {});
         return;
     }
+    bytes_from_neighbours_ += read_once({step, host_}, boxes);
+}
+
+/// By one of the ranks that share, for all. Returns how many bytes others had brought.
+std::uint64_t RemoteSeat::read_once(const move::StepOnHost& from,
+                                    std::span<const move::RemoteBox> boxes) {
     const move::OwnRead own{
         [this](std::span<const move::RemoteBox> some, const std::function<void(double)>& moved) {
             fetch(some, moved);
         },
         [this] { hear_whether_alive(); }};
-    bytes_from_neighbours_ += move::read_shared(*claims_, {step, host_}, boxes, own);
+    return move::read_shared(*claims_, from, boxes, own);
 }
 
 void RemoteSeat::hear_whether_alive() {

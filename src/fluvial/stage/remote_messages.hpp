@@ -18,6 +18,9 @@
 /// | whether it was read    |                             | a job that resumes goes on after it   |
 /// | Wants: parts           | later steps with the same   | Step: these parts, too                |
 /// |                        | chunks                      |                                       |
+/// | Shares: other ranks of | a long description of a     | Step: where it is, to be read as data |
+/// | its host have what it  | later step                  | (region_of_messages), by one of these |
+/// | reads                  |                             | ranks for all                         |
 /// | Status                 |                             | Status                                |
 /// | Beat, once in a while  | a sign of life              | Beat: statistics                      |
 /// | Leave, or hangs up     |                             | nothing; the place is given back      |
@@ -65,7 +68,8 @@ enum class FromReader : std::uint8_t {
     Wants,
     GoesOn,
     Given,
-    Contact
+    Contact,
+    Shares
 };
 enum class FromWriter : std::uint8_t {
     Attached,
@@ -85,11 +89,25 @@ enum class RecordSent : std::uint8_t {
     Places  ///< the layout is that of the message before
 };
 
+/// Where a message of a step has what it has in common with those to other ranks of the job.
+enum class CommonSent : std::uint8_t {
+    Here,
+    Block,     ///< likewise, as it would lie elsewhere
+    Elsewhere  ///< it is to be fetched: CommonAt
+};
+/// Which bytes of region_of_messages: ranks that are sent the same may fetch them once.
+struct CommonAt {
+    std::uint64_t hash = 0;
+    std::uint64_t bytes = 0;
+};
+
 /// Which data connection belongs to which reader.
 using Token = std::array<unsigned char, 32>;
 
 /// The region that is the disk of the writer's host; others are the writer ranks' memory.
 inline constexpr std::uint32_t region_on_disk = 0xffffffff;
+/// The region with what steps that a reader has in its hands have in common (CommonAt).
+inline constexpr std::uint32_t region_of_messages = 0xfffffffe;
 
 /// How long the network may keep back what was sent before a peer counts as gone: that it gives no
 /// heartbeat for `stall_timeout_s` is noticed before.

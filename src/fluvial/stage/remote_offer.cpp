@@ -80,7 +80,9 @@ void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bear
         handed_out_.goes_complete(step, message.borrows ? connection_.raw_posted() : 0);
     }
     if (!goes_on_) {
-        handed_out.message = {};  // nothing will be sent again
+        // Nothing will be sent again, but what is still to be fetched.
+        handed_out.message = {.common = std::move(handed_out.message.common),
+                              .common_at = handed_out.message.common_at};
     }
     note_sent();
 }

@@ -268,6 +268,13 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call, const Deadlin
             ask(std::nullopt);
         }
     }
+    try {
+        complete(message);
+    } catch (...) {  // the next call tries it again
+        const std::lock_guard lock(mutex_);
+        steps_.push_front(std::move(message));
+        throw;
+    }
     return open_step(std::move(message));
 }
 

@@ -22,6 +22,7 @@
 #include "fluvial/move/rails.hpp"
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
+#include "fluvial/move/shared_windows.hpp"
 #include "fluvial/move/traffic.hpp"
 #include "fluvial/progress/spin_first.hpp"
 #include "fluvial/stage/contact.hpp"
@@ -66,10 +67,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::string transport() const override { return transport_; }
     move::Traffic::Bytes bytes_by_interface() const override { return traffic_->bytes(); }
     bool is_elsewhere() const override { return true; }
-    void share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) override {
-        claims_ = claims;
-        host_ = host;
-    }
+    void share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) override;
     std::uint64_t bytes_from_neighbours() const override { return bytes_from_neighbours_; }
     void wake() override { woken_.ring(); }
     void leave() override;
@@ -92,6 +90,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
         std::shared_ptr<std::byte> behind;
         move::IncomingData data;
     };
+    /// What is to be fetched for it, if anything: by one of the ranks that share. Throws as reads.
+    void complete(StepMessage& message);
     OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.
     void hear_all();
@@ -138,6 +138,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
                                                      const Deadline& deadline);
     MemoryOnHost place_of(const Chunk& chunk, DType dtype) const;
     void read(std::uint64_t step, const std::vector<move::RemoteBox>& boxes);
+    std::uint64_t read_once(const move::StepOnHost& from, std::span<const move::RemoteBox> boxes);
     /// Over the network.
     void fetch(std::span<const move::RemoteBox> boxes,
                const std::function<void(double silent_s)>& moved);

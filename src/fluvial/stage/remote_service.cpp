@@ -9,6 +9,8 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/host/core_set.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/service_cores.hpp"
@@ -20,6 +22,8 @@ namespace {
 constexpr int look_ms = 20;
 /// To send a step to more readers would keep the writer for too long.
 constexpr std::size_t handed_out_to_max = 4;
+/// For what readers were told last: more than the network takes to send it again a few times.
+constexpr double see_off_timeout_s = 3;
 
 std::vector<move::Endpoint> endpoints_of(const std::vector<std::string>& addresses,
                                          std::uint16_t port) {
@@ -53,6 +57,22 @@ RemoteService::~RemoteService() {
     thread_.join();
     for (Reader& reader : sessions_) {
         reader.session.hang_up("the writer has ended before this reader had everything");
+    }
+    see_off();
+}
+
+/// What was said last may be on its way still, or the network has lost it and is to bring it again.
+void RemoteService::see_off() {
+    const WithoutInterrupts quietly;
+    const auto all_seen_off = [this] {
+        return std::ranges::count_if(sessions_,
+                                     [](Reader& one) { return !one.session.seen_off(); }) == 0;
+    };
+    try {
+        const double stall_timeout_s = memory_.control->header().stall_timeout_s;
+        came_in_time(all_seen_off, Deadline(std::min(see_off_timeout_s, stall_timeout_s)),
+                     Meanwhile::Nothing);
+    } catch (const std::exception&) {  // the system does the rest, as far as it can
     }
 }
 

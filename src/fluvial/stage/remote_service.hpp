@@ -88,6 +88,7 @@ class RemoteService {
     void serve_sessions();
     void serve_peers();
     void note_who_waits();
+    void see_off();
 
     Key key_;
     StreamMemory memory_;

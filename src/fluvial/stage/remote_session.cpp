@@ -190,6 +190,9 @@ void RemoteSession::hear(const Bytes& message) {
         case FromReader::Wants:
             messages_.want(get_parts(in));
             break;
+        case FromReader::Shares:
+            messages_.share();
+            break;
         case FromReader::Status: {
             const ControlLock lock(control());
             reap(control());
@@ -305,6 +308,10 @@ RemoteSession::Memory RemoteSession::memory_of(const MemoryOnHost& place) {
         auto bytes = memory_.log->read({place.offset, place.bytes, place.checksum},
                                        "a chunk that a reader on another host asked for");
         return {bytes.get(), bytes};
+    }
+    if (place.key == region_of_messages) {
+        const auto common = handed_out_.common_at({place.offset, place.bytes});
+        return {common->data(), common};
     }
     const auto block = messages_.block(place.key, place.offset, place.bytes);
     return {block.data(), nullptr};

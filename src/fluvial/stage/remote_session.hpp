@@ -55,6 +55,8 @@ class RemoteSession final : public move::Exposed {
     bool has_all();
     /// Tells the reader why nothing follows, as far as that can be sent at once.
     void hang_up(const std::string& why);
+    /// After that, until it is true: the reader's host has all that was sent, or has gone.
+    bool seen_off() { return over_ || connection_.see_off(); }
 
     int descriptor() const { return connection_.descriptor(); }
     bool sending() const { return connection_.sending(); }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// When the writer has the place of a step back that a reader elsewhere gets with all of its data.
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/waiting.hpp"
 #include "fluvial/host/event.hpp"
@@ -122,6 +126,34 @@ TEST_CASE(
             ++written;
         }
     }
+}
+
+TEST_CASE(
+    "what a writer that ends has sent comes, however late, though the reader says something") {
+    constexpr int small_buffer = 4096;
+    auto served = std::make_unique<Served>(false);
+    move::SecureConnection reader = std::move(served->reader);
+    ::setsockopt(reader.descriptor(), SOL_SOCKET, SO_RCVBUF, &small_buffer, sizeof small_buffer);
+    say(reader, FromReader::Next, 2);
+    REQUIRE(served->write());
+    std::thread ending([&] {
+        sleep_ns(200'000'000);  // by then the message has gone, as far as there is room for it
+        served.reset();
+    });
+    // What comes to a connection that was closed ends it at once.
+    sleep_ns(400'000'000);
+    say(reader, FromReader::Beat);
+    sleep_ns(100'000'000);
+    CHECK(move::next_message(reader, reader).at(0) == std::byte(FromWriter::Step));
+    Bytes behind(count * sizeof(double));
+    std::size_t have = 0;
+    const auto all = [&] {
+        have += reader.read_raw(std::span(behind).subspan(have));
+        return have == behind.size();
+    };
+    CHECK_NOTHROW(wait_until(all, Deadline(10), "not all data came"));
+    CHECK(have == behind.size());
+    ending.join();
 }
 
 TEST_CASE("a reader that may go on over another connection keeps the places of its steps") {

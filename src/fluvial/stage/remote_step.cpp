@@ -9,8 +9,8 @@ namespace fluvial::stage {
 
 void RemoteStep::has(const AnnouncedStep& announced) {
     whole_ = announced.whole;
-    complete_ = whole_;
-    if (whole_) {  // and is looked at there
+    complete_ = whole_ && announced.message->common == nullptr;  // as its writer's host counts
+    if (whole_) {                                                // and is looked at there
         message_ = announced.message;
         return;
     }

@@ -26,6 +26,25 @@ std::uint64_t StepMessage::step() const {
     return in.get<std::uint64_t>();
 }
 
+std::optional<CommonAt> StepMessage::to_fetch() const {
+    constexpr std::uint64_t most = std::uint64_t{1} << 30;  // as of a message
+    ByteReader in(bytes);
+    in.get<FromWriter>();
+    in.get<std::uint64_t>();
+    in.get<std::uint8_t>();
+    in.get<Bearings>();
+    if (in.get<CommonSent>() != CommonSent::Elsewhere) {
+        return std::nullopt;
+    }
+    const auto at = in.get<CommonAt>();
+    if (at.bytes > most) {
+        throw Error(Problem{"a step of another host is described by too much",
+                            text(at.bytes, " bytes"), text("at most ", most),
+                            "Put fewer datasets in a step"});
+    }
+    return at;
+}
+
 void StepMessageReader::add_rank(int rank, std::uint64_t arena_bytes) {
     ranks_.push_back(rank);
     records_.emplace_back(rank, arena_bytes);
@@ -49,16 +68,40 @@ AnnouncedStep StepMessageReader::read(StepMessage message) {
     in.get<std::uint64_t>();
     step.from_disk = in.get<std::uint8_t>() != 0;
     step.bearings = in.get<Bearings>();
-    read_records(in, step);
-    step.whole = get_flag(in);
+    switch (in.get<CommonSent>()) {
+        case CommonSent::Here:
+            read_common(in, step);
+            break;
+        case CommonSent::Block: {
+            ByteReader common(in.get_aligned_block());
+            read_common(common, step);
+            break;
+        }
+        case CommonSent::Elsewhere: {
+            in.get<CommonAt>();
+            ByteReader common({step.message->common.get(), step.message->common_bytes});
+            read_common(common, step);
+            break;
+        }
+        default:
+            throw Error("the message of a step of another host does not say where its records are");
+    }
     if (!step.whole) {
         take_parts(in, step);
-    } else if (step.form) {
-        take_all(in, step);
-    } else {
-        throw Error("a step came from a disk with its data");
     }
     return step;
+}
+
+/// What the message has in common with those to other ranks of the job.
+void StepMessageReader::read_common(ByteReader& in, AnnouncedStep& step) {
+    read_records(in, step);
+    step.whole = get_flag(in);
+    if (step.whole && !step.form) {
+        throw Error("a step came from a disk with its data");
+    }
+    if (step.whole) {
+        take_all(in, step);
+    }
 }
 
 /// All chunks are in memory here.

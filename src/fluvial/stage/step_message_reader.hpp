@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,16 +17,20 @@
 
 namespace fluvial::stage {
 
-/// The message of a step, and what lies behind it.
+/// The message of a step, what lies behind it, and what was fetched.
 struct StepMessage {
     Bytes bytes;
     std::shared_ptr<const std::byte> behind;
     std::size_t bytes_behind = 0;
+    std::shared_ptr<const std::byte> common{};
+    std::size_t common_bytes = 0;
 
     /// How many bytes lie behind a message, by its end. Throws Error.
     static std::uint64_t bytes_behind_of(const Bytes& message);
     /// Throws Error.
     std::uint64_t step() const;
+    /// What is to be fetched for it as `common`; nothing when all is here. Throws Error.
+    std::optional<CommonAt> to_fetch() const;
 };
 
 /// What one message says.
@@ -57,6 +62,7 @@ class StepMessageReader {
     SeriesDescription series() const;
 
   private:
+    void read_common(ByteReader& in, AnnouncedStep& step);
     void read_records(ByteReader& in, AnnouncedStep& step);
     static std::span<const std::byte> take_record(ByteReader& in, Bytes& latest);
     void take_all(ByteReader& in, AnnouncedStep& step);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/hash.hpp"
 #include "fluvial/describe/array_view.hpp"
 
 namespace fluvial::stage {
@@ -15,6 +16,8 @@ namespace {
 /// Fewer bytes, and those of more chunks, are copied sooner than they are sent one by one.
 constexpr std::uint64_t lent_bytes_min = 16 * 1024;
 constexpr std::size_t lent_pieces_max = 8;
+/// To ask for less costs more than to send it to each rank.
+constexpr std::size_t fetched_bytes_min = 64 * 1024;
 /// Between what lies behind a message.
 constexpr std::array<std::byte, part_alignment> gap{};
 
@@ -42,7 +45,12 @@ StepMessages::Message StepMessages::message_of(const Taken& taken, std::uint64_t
     out.put(step);
     out.put<std::uint8_t>(taken.logged ? 1 : 0);
     out.put(bearings);
-    const Records records = put_records(out, taken, known_layouts);
+    ByteWriter apart;
+    ByteWriter& common = shares_ ? apart : out;
+    if (!shares_) {
+        out.put(CommonSent::Here);
+    }
+    const Records records = put_records(common, taken, known_layouts);
     std::uint64_t bytes_of_records = 0;
     for (const auto& record : records) {
         bytes_of_records += record.size();
@@ -51,19 +59,28 @@ StepMessages::Message StepMessages::message_of(const Taken& taken, std::uint64_t
     const std::uint64_t whole_bytes_max = whole_step_bytes(bytes_of_records);
     const bool may_be_whole = !taken.logged && control().slots()[taken.slot].bytes <=
                                                    whole_bytes_max + 3 * bytes_of_records;
-    if (taken.logged || (!may_be_whole && wanted_.empty())) {
-        put_parts(out, message, {});
-    } else {
+    std::optional<std::vector<move::PackedBytes>> data;
+    std::vector<ChosenPart> parts;
+    if (!taken.logged && (may_be_whole || !wanted_.empty())) {
         auto form = decoder_.decode(readers_, records);
         along_.follow(*form);
-        auto data = along_.bytes() <= whole_bytes_max ? all_data(*form) : std::nullopt;
-        if (data) {
-            put_data(out, message, std::move(*data));
-        } else {
-            put_parts(out, message, choose_parts(form->description, message.complete));
+        data = along_.bytes() <= whole_bytes_max ? all_data(*form) : std::nullopt;
+        if (!data) {
+            parts = choose_parts(form->description, message.complete);
         }
         StepDescription description = std::move(form->description);
         StepForm::give_back(std::move(form), std::move(description));
+    }
+    const bool whole = data.has_value();
+    common.put(whole);
+    if (whole) {
+        put_data(common, message, std::move(*data));
+    }
+    if (shares_) {
+        put_common(out, message, apart.take());
+    }
+    if (!whole) {
+        put_parts(out, message, parts);
     }
     std::uint64_t bytes_behind = 0;
     for (const move::PackedBytes& part : message.behind) {
@@ -164,7 +181,8 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const StepDescr
 
 /// All chunks, each where DataAlong has it; nothing where one of them is not in memory.
 std::optional<std::vector<move::PackedBytes>> StepMessages::all_data(const StepForm& form) const {
-    if (lends_ && along_.bytes() >= lent_bytes_min && along_.pieces().size() <= lent_pieces_max) {
+    if (lends_ && !shares_ && along_.bytes() >= lent_bytes_min &&
+        along_.pieces().size() <= lent_pieces_max) {
         return lent_data(form);
     }
     const std::shared_ptr<std::byte> data = buffers_->take(along_.bytes());
@@ -208,9 +226,8 @@ std::optional<std::vector<move::PackedBytes>> StepMessages::lent_data(const Step
 }
 
 void StepMessages::put_data(ByteWriter& out, Message& message,
-                            std::vector<move::PackedBytes> data) {
-    const bool inside = data.size() == 1 && data[0].bytes.size() <= part_inside_max;
-    out.put(true);
+                            std::vector<move::PackedBytes> data) const {
+    const bool inside = data.size() == 1 && (shares_ || data[0].bytes.size() <= part_inside_max);
     out.put(inside);
     if (inside) {
         out.put_aligned_block(data[0].bytes.data(), data[0].bytes.size());
@@ -220,9 +237,21 @@ void StepMessages::put_data(ByteWriter& out, Message& message,
     message.complete = true;
 }
 
+void StepMessages::put_common(ByteWriter& out, Message& message, Bytes common) {
+    if (common.size() < fetched_bytes_min) {
+        out.put(CommonSent::Block);
+        out.put_aligned_block(common.data(), common.size());
+        return;
+    }
+    message.common_at = {hash_of(common), common.size()};
+    message.common = std::make_shared<const Bytes>(std::move(common));
+    message.complete = false;  // before the reader has fetched it
+    out.put(CommonSent::Elsewhere);
+    out.put(message.common_at);
+}
+
 void StepMessages::put_parts(ByteWriter& out, Message& message,
                              const std::vector<ChosenPart>& parts) {
-    out.put(false);
     out.put(static_cast<std::uint32_t>(parts.size()));
     for (const ChosenPart& part : parts) {
         const std::span<const std::byte> bytes = part.bytes.bytes;

@@ -2,12 +2,16 @@
 /// What the writer's host sends of each step to one reader elsewhere.
 ///
 ///     the step's number, whether it lies on the disk, Bearings
-///     for each rank of that host: its new definitions; its record, or of one with the layout of
-///         the message before the places alone
-///     whether all data comes along
-///         then: all of it, here or behind the message
-///         else: parts of chunks: which, and their bytes, here or behind the message
+///     where the following is: here, or, if it is long, to be fetched (CommonSent)
+///         for each rank of that host: its new definitions; its record, or of one with the layout
+///             of the message before the places alone
+///         whether all data comes along; then: all of it, here or behind the message
+///     else: parts of chunks: which, and their bytes, here or behind the message
 ///     how many bytes lie behind
+///
+/// It is to be fetched by readers that share what they read with other ranks of their host, which
+/// are told the same: so it crosses the network once to each host, by whichever rank wants it
+/// first.
 ///
 /// A reader gets the messages in their order, each once, also when it goes on over another
 /// connection: so what a message says can refer to the one before.
@@ -40,6 +44,8 @@ class StepMessages {
     /// `lends`: data is sent from where it lies, rather than from a copy that is kept.
     StepMessages(const StreamMemory& memory, bool lends);
 
+    /// The reader shares what it reads with others on its host: a long description is not sent.
+    void share() { shares_ = true; }
     /// The parts that the reader wants of later steps.
     void want(std::vector<PartAlong> parts) { wanted_ = std::move(parts); }
 
@@ -48,6 +54,8 @@ class StepMessages {
         std::vector<move::PackedBytes> behind;
         bool complete = false;  ///< all data of the step is in it or behind it
         bool borrows = false;   ///< some of what is behind lies in the memory of the stream
+        std::shared_ptr<const Bytes> common{};  ///< what is to be fetched; may be none
+        CommonAt common_at{};
     };
     /// The message of a step that was handed out; the data behind it is in the memory of the
     /// stream, or its own. Throws DamagedFile.
@@ -68,12 +76,14 @@ class StepMessages {
     std::vector<ChosenPart> choose_parts(const StepDescription& step, bool& all) const;
     std::optional<std::vector<move::PackedBytes>> all_data(const StepForm& form) const;
     std::optional<std::vector<move::PackedBytes>> lent_data(const StepForm& form) const;
-    static void put_data(ByteWriter& out, Message& message, std::vector<move::PackedBytes> data);
+    void put_data(ByteWriter& out, Message& message, std::vector<move::PackedBytes> data) const;
+    static void put_common(ByteWriter& out, Message& message, Bytes common);
     static void put_parts(ByteWriter& out, Message& message, const std::vector<ChosenPart>& parts);
     const ControlBlock& control() const { return *memory_.control; }
 
     const StreamMemory& memory_;
     bool lends_;
+    bool shares_ = false;
     std::vector<RecordMemory> records_;  ///< by writer rank
     std::vector<RecordReader> readers_;  ///< likewise
     StepDecoder decoder_;

@@ -146,6 +146,38 @@ TEST_CASE("what is lent lies in the memory of the stream, and arrives as what is
     }
 }
 
+TEST_CASE("what ranks have in common lies apart where it is long, and is the same for them") {
+    Writing writing;
+    StepMessages other(writing.memory, false);
+    writing.messages->share();
+    other.share();
+    StepMessageReader reader = writing.reader();
+    std::vector<std::string> many;
+    for (int number = 0; number < 4000; ++number) {
+        many.push_back(text("field", number));
+    }
+    for (const auto& names : {many, many, {"x"}, many}) {
+        writing.write(names, 2);
+        const Taken taken = writing.taken();
+        const StepMessages::Message message =
+            writing.messages->message_of(taken, writing.next++, {});
+        StepMessage sent = Writing::sent(message);
+        const auto at = sent.to_fetch();
+        REQUIRE(at.has_value() == (names.size() > 1));
+        if (at) {
+            CHECK(sent.bytes.size() < 1000);
+            CHECK_FALSE(message.complete);
+            CHECK(other.message_of(taken, writing.next - 1, {}).common_at.hash == at->hash);
+            CHECK_THROWS_AS(writing.reader().read(sent), Error);  // not fetched
+            sent.common = {message.common, message.common->data()};
+            sent.common_bytes = at->bytes;
+        } else {
+            other.message_of(taken, writing.next - 1, {});
+        }
+        check(reader.read(std::move(sent)), static_cast<double>(writing.steps - 1), names, true);
+    }
+}
+
 TEST_CASE("a message is complete when the parts that come along are all there is") {
     Writing writing;
     const auto sent_complete = [&](const std::vector<PartAlong>& wanted) {
