@@ -138,24 +138,24 @@ def environment(flavour: str) -> dict[str, str]:
 
 
 _WORDS = {"--sanitized": "sanitize", "--portable": "portable", "--cluster": "cluster"}
+_OF_WORDS = {
+    "test": "every test under every MPI flavour, and one summary.",
+    "sanitize": "C++ tests with the address and undefined-behaviour sanitizers.",
+    "portable": "C++ tests built by clang++ and, those without MPI, for 64-bit ARM.",
+    "cluster": "tests on hosts that are namespaces of this machine; they need root and ip(8).",
+}
+"""What `--help` says of each word; ./run gives the options by which they are known."""
 
 
 def main() -> int:
     word = next((word for option, word in _WORDS.items() if option in sys.argv), "test")
-    parser = argparse.ArgumentParser(prog=f"./run {word}", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog=f"./run {word}", description=f"`./run {word}`: {_OF_WORDS[word]}"
+    )
     parser.add_argument("-k", metavar="PATTERN", help="only tests whose names match")
     parser.add_argument("-m", metavar="MARKS", help="only Python tests with these pytest marks")
-    parser.add_argument(
-        "--sanitized", action="store_true", help="the C++ tests that have a build with sanitizers"
-    )
-    parser.add_argument(
-        "--portable", action="store_true", help="the C++ tests built by clang++ and for 64-bit ARM"
-    )
-    parser.add_argument(
-        "--cluster",
-        action="store_true",
-        help="the tests on hosts that are namespaces of this machine; they need root and ip(8)",
-    )
+    for option in _WORDS:
+        parser.add_argument(option, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="only under the default MPI (MPICH)")
     parser.add_argument("--only", choices=("cpp", "python"), help="only one kind of test")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")

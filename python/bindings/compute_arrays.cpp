@@ -69,6 +69,11 @@ std::string remedy_for(nb::handle object) {
         return "Pass array.astype('int64'), and say in an attribute what it counts, e.g. "
                "units='ns since 1970-01-01'";
     }
+    const bool numbers = kind == "i" || kind == "u" || kind == "f" || kind == "c";
+    if (numbers && nb::hasattr(object.attr("dtype"), "isnative") &&
+        !nb::cast<bool>(object.attr("dtype").attr("isnative"))) {
+        return "Convert it with array.astype(array.dtype.newbyteorder('='))";
+    }
     return kind == "O" ? "The array holds Python objects: convert it with array.astype(float), "
                          "or build it of numbers, all rows of one length"
                        : "Convert it with array.astype(...)";

@@ -159,7 +159,10 @@ def test_version_and_help(call):
         (["reduce", "{}", "u", "--where", "lon=0", "--where", "lon=1"], "--where of a dim.*'lon'"),
         (["reduce", "{}", "u", "--over", "x"], "got 'x'; allowed: 'time'"),
         (["reduce", "{}", "u", "--where", "lat"], "got 'lat'; allowed: DIM=LABEL"),
-        (["reduce", "{}", "u", "--where", "lat=10"], "no such label along 'lat': got 10.0"),
+        (
+            ["reduce", "{}", "u", "--where", "lat=10"],
+            r"no such label along 'lat': got 10.0.*\(FROM:TO\), or the nearest one: --nearest",
+        ),
         (["reduce", "{}", "u", "--isel", "lat=a"], "got 'lat=a'; allowed: DIM=INDEX"),
         (["reduce", "{}", "u", "--mask", "u"], "cannot read the condition: got 'u'"),
         (["reduce", "{}", "u", "--weights", "lat lon"], "cannot read the weights"),
@@ -173,6 +176,8 @@ def test_version_and_help(call):
         (["reduce", "{}", "u", "--memory", "1e30"], "memory is out of range: got '1e30'; allowed"),
         (["reduce", "{}", "u", "--buffer", "9" * 23], "buffer is out of range: got '999"),
         (["reduce", "{}", "u", "--out", "no/such/folder/r.nc"], "cannot write the result"),
+        (["reduce", "{}", "u", "--out", "r.csv"], "got 'r.csv'; allowed: .*'r.nc'.*--format csv"),
+        (["reduce", "{}", "u", "--out", "r.Json"], "as netCDF: got 'r.Json'; allowed: "),
         (["info", "nowhere.nc"], "No such file"),
     ],
 )

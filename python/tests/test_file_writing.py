@@ -329,7 +329,7 @@ def test_folders_that_are_missing_and_files_that_cannot_be_written(tmp_path):
     series.close()
 
 
-@pytest.mark.parametrize("bad", ["a.sst", "a.cdf", "out/run"])
+@pytest.mark.parametrize("bad", ["a.sst", "a.cdf", "a.hdf", "a.netcdf", "out/run"])
 def test_other_formats_are_refused_at_once(tmp_path, monkeypatch, bad):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(fl.InvalidArgument, match="files of this kind cannot be written"):

@@ -14,6 +14,7 @@ import pytest
 from harness import scenario, wait_until
 
 import fluvial as fl
+from fluvial.flow import starting
 
 _memory = []
 
@@ -91,6 +92,14 @@ def test_a_serial_program_starts_its_ranks():
     assert all(future.done() for future in begun)
     with pytest.raises(fl.InvalidArgument, match="max_workers is out of range: got 0"):
         fl.Pool(0)
+
+
+def test_workers_that_would_fill_the_memory_are_refused_before_one_is_started(monkeypatch):
+    started = []
+    monkeypatch.setattr(starting, "StartedJob", lambda *of: started.append(of))
+    with pytest.raises(fl.InvalidArgument, match=r"got 1000000; allowed: 1 to \d+, 64 for each"):
+        fl.Pool(1_000_000)
+    assert started == []
 
 
 @pytest.mark.any_mpi

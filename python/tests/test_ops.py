@@ -5,6 +5,7 @@ import ctypes
 import gc
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -105,6 +106,14 @@ def test_fields_of_records_need_no_copy_either():
 def test_other_dtypes_are_refused_by_name(array):
     with pytest.raises((fl.InvalidArgument, ValueError, BufferError)):
         fl.reduce("sum", array)
+
+
+def test_of_another_byte_order_the_conversion_is_named():
+    array = np.arange(4, dtype=">f8")
+    with pytest.raises(fl.WrongType) as refused:
+        fl.reduce("sum", array)
+    (call,) = re.findall(r"Convert it with (array\.astype\(.*\))$", str(refused.value))
+    assert fl.reduce("sum", eval(call, {"array": array})) == 6
 
 
 def test_a_python_class_is_an_operator():

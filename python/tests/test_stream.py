@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from fluvial.stream.stream import consumer_number
+from mpi4py import MPI
 
 import fluvial as fl
 
@@ -371,3 +372,9 @@ def test_functions_that_know_their_stream_are_set_free():
         [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "as expected\n", "")
+
+
+def test_a_program_of_a_channel_without_mpiexec_is_told_to_use_it():
+    for roles in ({"producer": True}, {"consumer": True}):
+        with pytest.raises(fl.InvalidArgument, match=r"none of 1 rank; .*`mpiexec -n 4 PROGRAM`"):
+            fl.Channel(MPI.COMM_WORLD, **roles)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of README, of the tutorials and of the guide run as they stand."""
 
+import math
 import os
 import pathlib
 import re
@@ -70,6 +71,36 @@ def test_readme_shows_the_examples_in_few_lines(folder, name):
     program = README.files[name]
     assert program == body(EXAMPLES / folder / name)
     assert len([line for line in program.splitlines() if line.strip()]) <= LINES_MAX
+
+
+def test_readme_shows_each_verb_and_says_little_of_tasks_and_routes():
+    text = (ROOT / "README.md").read_text()
+    sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE))
+    verbs = [
+        "A writer and a reader",
+        "A file, reduced while it is read",
+        "A stream inside a job",
+        "Tasks",
+        "Routes",
+    ]
+    first = list(sections).index(verbs[0])
+    assert list(sections)[first : first + len(verbs)] == verbs
+    assert all("\n```console\n" in sections[verb] for verb in verbs)
+    for verb in ("Tasks", "Routes"):
+        prose = re.sub(r"^```.*?^```$", "", sections[verb], flags=re.DOTALL | re.MULTILINE)
+        assert len([line for line in prose.splitlines() if line.strip()]) <= LINES_MAX
+    assert len([line for line in README.files["pi.py"].splitlines() if line]) <= LINES_MAX
+
+
+@pytest.mark.any_mpi
+@pytest.mark.parametrize("ranks", [None, 1, 5])
+def test_readme_tasks(launcher, tmp_path, ranks):
+    (tmp_path / "pi.py").write_text(README.files["pi.py"])
+    if ranks is None:
+        printed = run_serial(sys.executable, tmp_path / "pi.py")
+    else:
+        printed = run_on(launcher, ranks, sys.executable, tmp_path / "pi.py")
+    assert printed == f"{math.pi:.8f}\n"
 
 
 @pytest.mark.any_mpi

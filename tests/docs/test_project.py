@@ -7,8 +7,20 @@ import tomllib
 
 import fluvial as fl
 
+OF_DEVELOPERS = {"demo", "bench", "test", "docs"}
+"""Extras that ./run installs."""
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"^ +VERSION ([\d.]+)$", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+
+
+def test_extras_of_users_are_explained_and_readme_installs_what_its_programs_need():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    install = (ROOT / "docs" / "install.md").read_text()
+    explained = set(re.findall(r"^\| `(\w+)` \| ", install.split("\n## C++")[0], flags=re.M))
+    assert explained == set(extras["optional-dependencies"]) - OF_DEVELOPERS
+    # The tasks that they show are of functions of the program itself.
+    for page in (install, (ROOT / "README.md").read_text()):
+        assert re.search(r"pip install '\.\[files,flow\]'", page)
 
 
 def test_the_version_stands_in_one_place():

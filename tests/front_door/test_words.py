@@ -127,6 +127,8 @@ def test_help_comes_before_anything_is_installed(bare, tmp_path, word):
     done, calls = call(bare, tmp_path, word, "--help")
     assert (done.returncode, done.stderr, calls) == (0, "", [])
     assert done.stdout.startswith(f"usage: ./run {word}")
+    others = set(re.findall(r"\./run (\w+)", done.stdout)) - {word}
+    assert others == set() and "--sanitized" not in done.stdout
     assert not (bare / ".build").exists()
 
 

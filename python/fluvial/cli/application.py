@@ -26,6 +26,10 @@ _OPTIONS = {
     "rendezvous_timeout=": "--wait=",
     "Raise rendezvous_timeout": "Raise --wait",
     "or pass readers=0 to": "or say --readers 0 to",
+    "(a slice), or have the nearest one (method='nearest')": (
+        "(FROM:TO), or the nearest one: --nearest of `fluvial reduce`"
+    ),
+    "Give an interval (a slice)": "Give an interval (FROM:TO)",
     "layout stated: open_raw() in C++, fluvial.open(…, raw=…) in Python": (
         "layout stated, which a Python program does: fluvial.open(…, raw=…)"
     ),

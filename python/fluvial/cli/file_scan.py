@@ -42,6 +42,7 @@ from .rows import rows_of
 
 _POLL_S = 0.05
 _BYTES_BESIDE = 64 << 10  # of a variable of netCDF-4, its elements excepted: at most about this
+_OF_OTHERS = (".csv", ".json", ".txt", ".zarr", ".png", ".grib", ".npy")  # a result is netCDF
 _REMEDY = "Reduce over more dimensions (--over), select (--where, --isel), or write it: --out"
 
 
@@ -149,6 +150,13 @@ def _check_target(out: str, sources: list[str]) -> None:
         raise InvalidArgument(
             f"the destination is a source: got {shown(out)}; allowed: another file. "
             "Write elsewhere, and rename the file afterwards"
+        )
+    suffix = os.path.splitext(out)[1].lower()
+    if suffix in _OF_OTHERS:
+        raise InvalidArgument(
+            f"a result is written as netCDF: got {shown(out)}; allowed: a name without the suffix "
+            f"of another format, such as {shown(os.path.splitext(out)[0] + '.nc')}. Say --format "
+            "csv or json, and > FILE, for text"
         )
     folder = os.path.dirname(out) or "."
     if os.path.isdir(out) or not os.path.isdir(folder):

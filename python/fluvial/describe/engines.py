@@ -31,7 +31,22 @@ READ_OPTIONS: set[str] = {"follow"}
 WRITE_OPTIONS: set[str] = {"zarr_format", "compression", "file_per", "aggregators"}
 """Options of writers of files alone."""
 
-_SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5", "zarr", "bp", "bp4", "bp5")
+_SUFFIXES = (
+    "nc",
+    "nc3",
+    "nc4",
+    "nc5",
+    "cdf",
+    "netcdf",
+    "hdf",
+    "h5",
+    "hdf5",
+    "he5",
+    "zarr",
+    "bp",
+    "bp4",
+    "bp5",
+)
 _OF_OTHERS = {"sst": "ADIOS2's own streams"}
 """Suffixes of what Fluvial cannot read, by whose they are."""
 _MARKS = {"zarr": ("zarr.json", ".zgroup", ".zarray", ".zmetadata"), "bp": ("md.idx",)}

@@ -20,6 +20,8 @@ from .started_job import StartedJob
 from .task_core import TaskCore
 from .tasks import TaskRunner, in_task
 
+_WORKERS_OF_A_CORE = 64  # as many wait for each other, and for little else
+
 
 def all_ranks() -> Communicator | None:
     """Return all ranks of the job, of which a pool is by default; None in a serial program.
@@ -87,12 +89,24 @@ def initialize(comm: Communicator | None, settings: Settings, names: MainNames) 
 def started_core(comm: Communicator | None, settings: Settings) -> TaskCore:
     """Return what gives tasks to ranks, once these are ready: those of `comm`, or of a new job."""
     if comm is None and settings.max_workers is not None:
+        _check_room(settings.max_workers)
         start = function_bytes((settings.initializer, settings.initargs))
         return StartedJob(settings.max_workers, settings.of_core, start)
     runner = TaskRunner()
     initialize(comm, settings, runner.names)
     core = _core.TaskPool(handle_of(comm), runner.run, *settings.of_core)
     return cast("TaskCore", core)
+
+
+def _check_room(workers: int) -> None:
+    """Refuse a number that can only be meant otherwise: a process each, it fills the memory."""
+    cores = len(os.sched_getaffinity(0))
+    if workers > _WORKERS_OF_A_CORE * cores:
+        raise _core.InvalidArgument(
+            f"max_workers is out of range: got {workers}; allowed: 1 to "
+            f"{_WORKERS_OF_A_CORE * cores}, {_WORKERS_OF_A_CORE} for each core that this process "
+            "may use. Each worker is a process; a pool has as many tasks as you like"
+        )
 
 
 def _setting_up(comm: Communicator) -> Together:

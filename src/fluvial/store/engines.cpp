@@ -21,9 +21,9 @@ bool names_address(const std::string& name) {
 }
 
 bool names_files(const std::string& name) {
-    constexpr std::array<std::string_view, 12> suffixes = {".nc",   ".nc3", ".nc4",  ".nc5",
-                                                           ".cdf",  ".h5",  ".hdf5", ".he5",
-                                                           ".zarr", ".bp",  ".bp4",  ".bp5"};
+    constexpr std::array<std::string_view, 14> suffixes = {
+        ".hdf", ".netcdf", ".nc",  ".nc3",  ".nc4", ".nc5", ".cdf",
+        ".h5",  ".hdf5",   ".he5", ".zarr", ".bp",  ".bp4", ".bp5"};
     if (names_address(name)) {
         return false;
     }

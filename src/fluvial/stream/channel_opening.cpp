@@ -63,8 +63,12 @@ void check_roles(const mpi::Comm& everybody, Role role) {
     }
     throw InvalidArgument(
         Problem{text("the channel has no ", produced ? "consumer" : "producer"),
-                text("none of ", everybody.size(), " ranks"), "one or more of each",
-                "Give ranks the roles by their number, e.g. the last two as consumers"});
+                text("none of ", everybody.size(), everybody.size() == 1 ? " rank" : " ranks"),
+                "one or more of each",
+                everybody.size() == 1
+                    ? "Start it on several ranks, as in `mpiexec -n 4 PROGRAM`, or let the only "
+                      "one be both"
+                    : "Give ranks the roles by their number, e.g. the last two as consumers"});
 }
 
 /// Throws on all ranks alike.
