@@ -14,7 +14,7 @@ namespace {
 
 /// With the byte order of the host: messages are in it.
 /// Its last byte is the number of the version.
-constexpr std::uint64_t protocol = 0x464c55'4e455442;  // "FLUNETB"
+constexpr std::uint64_t protocol = 0x464c55'4e455443;  // "FLUNETC"
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t public_bytes = crypto_scalarmult_BYTES;
 constexpr std::size_t head_bytes = cipher_head_bytes;

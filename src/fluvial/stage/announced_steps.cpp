@@ -39,6 +39,7 @@ void RemoteSeat::announce(Bytes message) {
 
 void RemoteSeat::take_in(StepMessage message) {
     const std::uint64_t step = message.step();
+    message.anew = std::exchange(anew_, false);
     traffic_->count(interface_, message.bytes.size() + message.bytes_behind);
     holds_.insert(step);
     ++came_;
