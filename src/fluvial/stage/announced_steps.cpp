@@ -39,6 +39,8 @@ void RemoteSeat::announce(Bytes message) {
 
 void RemoteSeat::take_in(StepMessage message) {
     const std::uint64_t step = message.step();
+    message.anew = std::exchange(anew_, false);
+    message.service = services_;
     traffic_->count(interface_, message.bytes.size() + message.bytes_behind);
     holds_.insert(step);
     ++came_;
@@ -65,6 +67,20 @@ bool RemoteSeat::receive_behind() {
     return true;
 }
 
+/// Steps whose descriptions are gone with the rank that had them: another one sends them again.
+/// With the mutex, before that is told what came.
+void RemoteSeat::take_back_unfetched() {
+    const auto from = std::ranges::find_if(
+        steps_, [](const StepMessage& message) { return message.to_fetch().has_value(); });
+    for (auto message = from; message != steps_.end(); ++message) {
+        holds_.erase(message->step());
+        --came_;
+        ++asked_;
+    }
+    steps_.erase(from, steps_.end());
+    ++services_;
+}
+
 void RemoteSeat::share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) {
     claims_ = claims;
     host_ = host;
@@ -85,6 +101,15 @@ void RemoteSeat::complete(StepMessage& message) {
     }
     if (!claims_) {
         throw Error("the writer's host leaves a description to be fetched, unasked");
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (message.service != services_) {
+            throw PeerLost(Problem{text("the description of step ", message.step(), " of '", name_,
+                                        "' was on its way to this host"),
+                                   "the rank of the writer that sent it died", "",
+                                   "The step is lost with that rank; those before it came"});
+        }
     }
     const auto count = static_cast<Index>(at->bytes);
     const std::shared_ptr<std::byte> common = buffers_->take(at->bytes);

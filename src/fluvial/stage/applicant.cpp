@@ -16,7 +16,7 @@ void check_end(const ByteReader& in, const char* what) {
 }  // namespace
 
 void check_request(const AttachRequest& request) {
-    if (request.role > Role::ReaderRank || request.start > Start::Observe ||
+    if (request.role > Role::Standby || request.start > Start::Observe ||
         (request.start == Start::Observe && request.size != 1) || request.full < -1 ||
         request.full > number_of(FullPolicy::Spill)) {
         throw Error(
@@ -60,7 +60,7 @@ std::optional<TrustedRequest> Applicant::advance(const Key& key) {
             challenge(message->bytes, key);
         } else if (state_ == State::Challenged) {
             check_response(message->bytes, key);
-            if (request_.role == Role::ReaderRank) {
+            if (request_.role != Role::WriterRank) {
                 return TrustedRequest{request_, std::nullopt};
             }
             socket_.allow_descriptors();

@@ -15,7 +15,7 @@ namespace fluvial::stage {
 namespace {
 
 constexpr char control_magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
-constexpr std::uint32_t control_version = 8;
+constexpr std::uint32_t control_version = 9;
 
 std::size_t whole_cache_lines(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -32,6 +33,10 @@ inline constexpr int readers_max = 1024;  ///< reader ranks at a time, over all 
 inline constexpr int slots_max = 1024;    ///< steps in memory: queued, or only viewed
 inline constexpr int signatures_max =
     256;  ///< datasets of a step whose shapes are compared across ranks
+
+/// The writer's rank of this host that serves readers on other hosts, and the one that takes them
+/// over when that dies (remote_takeover.cpp).
+inline constexpr int serving_rank = 0, standby_rank = 1;
 
 enum class MemberState : std::uint32_t { Free, Joining, Active, Left };
 enum class GroupState : std::uint32_t { Free, Joining, Active, Leaving, Broken, Evicted };
@@ -58,6 +63,8 @@ struct alignas(64) ReaderCell {
     std::atomic<std::int64_t> beat_ns;
     std::uint64_t steps_taken;
     std::uint64_t steps_finished;
+    std::uint32_t elsewhere;  ///< it is on another host, and a service here acts for it,
+    std::array<unsigned char, 32> token;  ///< to which it proves itself by this
     std::uint64_t
         leases[slots_max / 64];  ///< bit s: this process may be looking at the memory of slot s
 };
@@ -178,6 +185,8 @@ struct ControlHeader {
     std::uint32_t readers_high;      ///< cells from here on were never used
     std::atomic<std::uint32_t> remote_readers;  ///< ranks that are served over a network
     std::atomic<std::uint32_t> service_sleeps;  ///< their service is to be woken
+    std::atomic<std::uint32_t> standby_port;    ///< where another rank takes them over, should that
+                                                ///< of the service die; 0: none does
     StepsElsewhere first_host;
     Failure failure;
     char name[132];

@@ -54,7 +54,8 @@ std::shared_ptr<const Bytes> HandedOutSteps::common_at(const CommonAt& at) const
             return message.common;
         }
     }
-    throw Error("it asks for the description of a step that it does not have");
+    throw PeerLost(Problem{"the description of a step is asked for", "one that is not here", "",
+                           "It is lost if the writer's rank that sent the step has died"});
 }
 
 void HandedOutSteps::let_go(const ControlBlock& control, int cell) {

@@ -29,6 +29,8 @@ class HandedOutSteps {
     };
 
     Step& add(std::uint64_t step, const Taken& taken);
+    /// One that the reader says to have. It has no place, unless it was added before.
+    Step& known(std::uint64_t step) { return steps_[step]; }
     /// The place of a step is needed until so many raw bytes are sent, as SecureConnection counts.
     void goes_complete(std::uint64_t step, std::uint64_t raw_posted) {
         complete_.push_back({step, raw_posted});

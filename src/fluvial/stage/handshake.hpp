@@ -26,7 +26,7 @@
 
 namespace fluvial::stage {
 
-enum class Role : std::uint32_t { WriterRank, ReaderRank };
+enum class Role : std::uint32_t { WriterRank, ReaderRank, Standby };
 
 /// What a process asks for once it is trusted.
 struct AttachRequest {
@@ -55,7 +55,8 @@ struct AttachReply {
 };
 
 /// What the writer sends back: the control block first, then the arenas by rank (none to writer
-/// ranks), and the two files of its steps on a disk, if there are any.
+/// ranks, but for the one that stands by, once all have attached), and the two files of its steps
+/// on a disk, if there are any.
 struct Attachment {
     AttachReply reply;
     std::vector<host::Descriptor> descriptors;

@@ -183,7 +183,7 @@ void HostService::serve(Applicant& applicant) {
                         descriptors.push_back(bell_->descriptor());
                     }
                 } else {
-                    reply = admit_reader(trusted->request);
+                    reply = admit_to_memory(trusted->request);
                     descriptors.insert(descriptors.end(), arenas_.begin(), arenas_.end());
                 }
                 if (log_ != nullptr) {
@@ -242,11 +242,13 @@ AttachReply HostService::admit_writer(TrustedRequest& trusted) {
     return {};
 }
 
-AttachReply HostService::admit_reader(const AttachRequest& request) {
+/// A reader, or the writer rank that stands by for this one.
+AttachReply HostService::admit_to_memory(const AttachRequest& request) {
     if (std::count(arenas_.begin(), arenas_.end(), -1) != 0) {
         throw Error("the writer is not complete yet; read the contact file again");
     }
-    return stage::admit_reader(control_, log_, request);
+    return request.role == Role::Standby ? AttachReply{}
+                                         : stage::admit_reader(control_, log_, request);
 }
 
 }  // namespace fluvial::stage

@@ -44,7 +44,7 @@ class HostService {
     bool make_room();
     void look_after_members();
     AttachReply admit_writer(TrustedRequest& trusted);
-    AttachReply admit_reader(const AttachRequest& request);
+    AttachReply admit_to_memory(const AttachRequest& request);
 
     Key key_;
     const ControlBlock& control_;

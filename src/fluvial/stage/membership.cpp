@@ -79,7 +79,9 @@ void look_after_reader(const ControlBlock& control, int index) {
         return;
     }
     if (!host::AliveLock::held(control.file(), control.reader_lock(index))) {
-        lose_reader(control, index, "died");
+        if (cell.elsewhere == 0 || !is_taken_over(control)) {
+            lose_reader(control, index, "died");
+        }
         return;
     }
     const double silent = silent_s(cell.beat_ns);
@@ -151,6 +153,7 @@ int open_reader(const ControlBlock& control, int group, int rank, std::uint32_t 
             cell.pid = pid;
             cell.group = static_cast<std::uint32_t>(group);
             cell.rank = static_cast<std::uint32_t>(rank);
+            cell.elsewhere = 0;
             cell.joined_ns = now_ns();
             cell.beat_ns.store(cell.joined_ns, relaxed);
             cell.steps_taken = 0;
@@ -228,6 +231,13 @@ void reap(const ControlBlock& control) {
                       ") died after finishing ", cell.steps_finished, " steps"));
         }
     }
+}
+
+bool is_taken_over(const ControlBlock& control) {
+    const auto lives = [&](int rank) {
+        return host::AliveLock::held(control.file(), control.writer_lock(rank));
+    };
+    return control.header().standby_port != 0 && !lives(serving_rank) && lives(standby_rank);
 }
 
 std::string stalled_writer(const ControlBlock& control, double stall_timeout_s) {

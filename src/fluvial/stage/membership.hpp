@@ -43,6 +43,10 @@ void lose_reader(const ControlBlock& control, int cell, const std::string& why);
 /// says so; a dead writer fails the stream. Costs one system call a participant.
 void reap(const ControlBlock& control);
 
+/// The rank that serves readers on other hosts has died, and the one that stands by is about to
+/// take them over: they count as alive until then.
+bool is_taken_over(const ControlBlock& control);
+
 /// Why a writer rank cannot be expected to finish its steps soon: "writer rank 2 (process 123) has
 /// given no heartbeat for 12.1 s"; empty when all are well.
 std::string stalled_writer(const ControlBlock& control, double stall_timeout_s);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <random>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <unistd.h>
@@ -216,6 +217,32 @@ void serve_other_hosts(Writer::State& state, Contact& contact, int host, const c
     contact.names = by_name(contact);
 }
 
+/// On the second rank of each host, once the first one serves. Where it lacks a port, or
+/// descriptors, none stands by; nor does one for steps on a disk, where readers find them anyway.
+void stand_by(Writer::State& state, const Contact& contact, const cpu_set_t& taken) {
+    const auto interfaces = move::interfaces_of(effective_network(state.options));
+    if (interfaces.listen_on.empty() || state.log) {
+        return;
+    }
+    try {
+        const AttachRequest request{.role = Role::Standby, .rank = state.rank};
+        Attachment attached = attach(contact, request, std::nullopt, Deadline(attach_timeout_s));
+        std::vector<host::Mapping> arenas;
+        for (auto& arena : std::span(attached.descriptors).subspan(1)) {
+            arenas.push_back(host::MemoryFile::adopt(std::move(arena)).map(host::Access::ReadOnly));
+        }
+        StreamMemory memory{&*state.control, nullptr, std::move(arenas), state.options.encrypt};
+        state.remote =
+            std::make_unique<RemoteService>(contact.key, std::move(memory), interfaces,
+                                            move::ports_of(effective_ports(state.options)),
+                                            *state.step_event, RemoteService::Duty::StandsBy);
+    } catch (const SystemError&) {
+        return;
+    }
+    state.remote->place(taken);
+    state.remote->stand_by();
+}
+
 /// Where the ranks of a host run. Collective.
 cpu_set_t cores_of_all(const mpi::Comm& ranks) {
     cpu_set_t all;
@@ -267,6 +294,11 @@ Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const HostRank
             serve_other_hosts(state, contact, ranks.host(), taken);
         }
     });
+    mpi::agree(comm, [&] {
+        if (host.rank() == standby_rank) {
+            stand_by(state, contact, taken);
+        }
+    });
     return contact;
 }
 
@@ -316,7 +348,7 @@ void open_together(Writer::State& state, const mpi::Comm& comm, HostRanks& host,
     const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
     state.contact = format_contact(all);
     mpi::agree(comm, [&] {
-        if (state.remote && comm.rank() != 0) {
+        if (state.remote && host.comm().rank() == serving_rank && comm.rank() != 0) {
             state.remote->follow(all);
         }
         if (comm.rank() == 0) {

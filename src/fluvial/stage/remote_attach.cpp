@@ -101,10 +101,12 @@ void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) 
             "Fluvial for both jobs");
     }
     stream_ = decode_attached(in);
-    given_back_early_ = stream_.may_run_ahead && !may_go_on && !resumes();
+    given_back_early_ =
+        stream_.may_run_ahead && !may_go_on && !resumes() && stream_.standby_port == 0;
     for (std::size_t i = 0; i < stream_.arena_bytes.size(); ++i) {
         messages_.add_rank(stream_.ranks.at(i), stream_.arena_bytes[i]);
     }
+    standby_may_serve_ = stream_.standby_port != 0;
     connection_->read_ahead();
     heard_ns_ = now_ns();
     heartbeat_ = std::make_unique<Heartbeat>(

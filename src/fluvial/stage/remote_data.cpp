@@ -90,7 +90,7 @@ move::Rail::Way RemoteSeat::way_of(const move::Reach& reach, std::uint8_t number
 /// and over those of other networks that join the hosts, as they come to stand.
 RemoteSeat::DataSource RemoteSeat::connect_tcp(const Deadline& deadline) {
     const move::Reach first = reach_now();
-    const std::vector<move::Reach> reaches = move::rails_to(contact_.endpoints, first, interfaces_);
+    const std::vector<move::Reach> reaches = move::rails_to(endpoints(), first, interfaces_);
     move::SecureConnection connection = connect_data("", deadline);
     const std::string there = interface_of_reply(first_reply(connection, deadline));
     several_rails_ = reaches.size() > 1;
@@ -232,7 +232,7 @@ void RemoteSeat::fetch(std::span<const move::RemoteBox> boxes,
                 throw;
             }
         } catch (const PeerLost& lost) {
-            if (!went_on_since(way)) {
+            if (!went_on_since(way) && !found_standby(way)) {
                 explain_loss(lost);
             }
         }

@@ -99,6 +99,7 @@ Bytes encode(const AttachedMessage& message) {
     out.put_vector(message.arena_bytes);
     out.put(message.may_run_ahead);
     out.put(message.shares_out);
+    out.put(message.standby_port);
     return out.take();
 }
 
@@ -113,6 +114,7 @@ AttachedMessage decode_attached(ByteReader& in) {
     message.arena_bytes = in.get_vector<std::uint64_t>();
     message.may_run_ahead = get_flag(in);
     message.shares_out = get_flag(in);
+    message.standby_port = in.get<std::uint16_t>();
     if (message.ranks.size() != message.arena_bytes.size()) {
         throw Error(Problem{"the writer's host names other ranks than it has memory of",
                             text(message.ranks.size(), " ranks"),
@@ -131,6 +133,8 @@ Bytes encode(const GoesOnMessage& message) {
     out.put(message.given.has_value());
     out.put(message.given.value_or(0));
     put(out, message.wanted);
+    out.put(message.stall_timeout_s);
+    out.put_string(message.host);
     return out.take();
 }
 
@@ -144,6 +148,8 @@ GoesOnMessage decode_goes_on(ByteReader& in) {
     const auto step = in.get<std::uint64_t>();
     message.given = given ? std::optional(step) : std::nullopt;
     message.wanted = get_parts(in);
+    message.stall_timeout_s = in.get<double>();
+    message.host = in.get_string();
     if (message.asked < 0 || message.asked > asked_max) {
         throw Error(Problem{"a reader on another host has asked for too many steps at a time",
                             text(message.asked), text("0 to ", asked_max), ""});

@@ -32,7 +32,11 @@
 /// |                        | libfabric                   |                                       |
 /// | GoesOn: token, where   | the token of an attached    | the messages of steps that the reader |
 /// | it is, over another    | reader                      | has not got, and what follows         |
-/// | connection             | none: it was given up       | Failed                                |
+/// | connection             | that of one which the rank  | the same (remote_takeover.cpp)        |
+/// |                        | that died served            |                                       |
+/// |                        | the same, of whose steps    | Failed, which says which              |
+/// |                        | some are lost with the rank |                                       |
+/// |                        | none: it was given up       | Failed                                |
 /// | Peer: its host         | another host of the writer  | Good; what writer_peer.hpp has        |
 /// | Contact                | the contact of all ranks    | Contact: it (served_contact.hpp)      |
 /// |                        | none yet                    | nothing, and hangs up                 |
@@ -161,6 +165,8 @@ struct GoesOnMessage {
     std::vector<std::uint64_t> holds;      ///< of these, what it has not given back
     std::optional<std::uint64_t> given{};  ///< the step that was asked for is this
     std::vector<PartAlong> wanted;
+    double stall_timeout_s = 0;
+    std::string host{};  ///< of the reader
 };
 
 struct AttachedMessage {
@@ -173,6 +179,7 @@ struct AttachedMessage {
     std::vector<std::uint64_t> arena_bytes;  ///< likewise
     bool may_run_ahead = false;              ///< a step may be asked for before it is wanted
     bool shares_out = false;                 ///< steps are not for all jobs alike
+    std::uint16_t standby_port = 0;  ///< where another rank serves, should this one die; 0: none
 };
 
 /// What a connection for data begins with.

@@ -81,8 +81,10 @@ void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bear
     }
     if (!goes_on_) {
         // Nothing will be sent again, but what is still to be fetched.
-        handed_out.message = {.common = std::move(handed_out.message.common),
-                              .common_at = handed_out.message.common_at};
+        StepMessages::Message fetched;
+        fetched.common = std::move(handed_out.message.common);
+        fetched.common_at = handed_out.message.common_at;
+        handed_out.message = std::move(fetched);
     }
     note_sent();
 }

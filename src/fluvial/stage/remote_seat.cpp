@@ -171,7 +171,7 @@ void RemoteSeat::take_bearings(ByteReader& in) {
 
 void RemoteSeat::throw_failure() {
     const auto failure = *failure_;
-    if (lost_.empty()) {
+    if (lost_.empty() || seeks_standby()) {
         failure_.reset();  // the next attempt may get another reply
     }
     throw_error(failure.first, failure.second);
@@ -190,7 +190,7 @@ void RemoteSeat::check_alive() const {
     const auto where = [&] {
         return text("process ", contact_.pid, " on ", contact_.host, " at ", text_of(endpoint_));
     };
-    if (!lost_.empty()) {
+    if (!lost_.empty() && !standby_may_serve_) {
         throw PeerLost(Problem{text("the connection to the writer of '", name_, "' has ended"),
                                text(where(), ": ", lost_), "",
                                "It has died, or the network is broken; what was read stays valid"});
@@ -245,7 +245,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call, const Deadlin
             throw_failure();
         }
         check_alive();
-        if (asked_ == 0) {
+        if (asked_ == 0 && !seeks_standby()) {
             ask(given);
         }
         return there();
@@ -325,6 +325,10 @@ StreamStatus RemoteSeat::status() {
     {
         const std::lock_guard lock(mutex_);
         check_alive();
+        if (seeks_standby()) {
+            throw PeerLost(Problem{text("the state of '", name_, "' is not known at present"),
+                                   lost_, "", "Ask again once another rank of the writer answers"});
+        }
         status_.reset();
         ByteWriter out;
         out.put(FromReader::Status);

@@ -92,6 +92,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     };
     /// What is to be fetched for it, if anything: by one of the ranks that share. Throws as reads.
     void complete(StepMessage& message);
+    void take_back_unfetched();
     OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.
     void hear_all();
@@ -120,6 +121,12 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void beat();
     std::optional<move::Endpoint> other_way();
     void go_on(move::SecureConnection connection, const move::Endpoint& endpoint);
+    void change_to(move::SecureConnection connection, const move::Endpoint& endpoint);
+    /// The rank that served this reader may have died, and another takes its place.
+    bool seeks_standby() const { return standby_may_serve_ && connection_ && !lost_.empty(); }
+    void seek_standby();
+    bool found_standby(unsigned way);
+    std::vector<move::Endpoint> endpoints() const;
     struct WentOn {};  ///< a read ends by it when its connection is not the last one any more
     struct DataSource {
         std::shared_ptr<move::RemoteReader> reader;
@@ -198,6 +205,10 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     Bearings bearings_;
     std::uint64_t bearings_after_ = 0;  ///< steps, of those that came
     std::string lost_;                  ///< how the connection ended; empty: it has not
+    bool standby_may_serve_ = false;    ///< once it has, until that is known
+    std::int64_t lost_ns_ = 0;          ///< when it was first looked for
+    bool anew_ = false;                 ///< the next step is the first of another service ...
+    unsigned services_ = 0;             ///< ... of so many before
     std::int64_t heard_ns_ = 0;
     std::uint64_t steps_taken_ = 0;
 

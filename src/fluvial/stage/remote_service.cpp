@@ -20,6 +20,8 @@ namespace {
 
 /// Between looks for what rings no bell: members that died, the end of the stream.
 constexpr int look_ms = 20;
+/// Of one that stands by: a reader that comes tells it sooner.
+constexpr int look_after_server_ms = 50;
 /// To send a step to more readers would keep the writer for too long.
 constexpr std::size_t handed_out_to_max = 4;
 /// For what readers were told last: more than the network takes to send it again a few times.
@@ -41,19 +43,26 @@ short events(bool sending) {
 }  // namespace
 
 RemoteService::RemoteService(const Key& key, StreamMemory memory, const move::Interfaces& on,
-                             const move::PortRange& ports, const host::Event& bell)
+                             const move::PortRange& ports, const host::Event& bell, Duty duty)
     : key_(key),
       memory_(std::move(memory)),
       bell_(bell),
       listener_(on.listen_on, ports.first, ports.last),
-      endpoints_(endpoints_of(on.reachable_at, listener_.port())) {
+      endpoints_(endpoints_of(on.reachable_at, listener_.port())),
+      standing_by_(duty == Duty::StandsBy) {
+    if (standing_by_) {
+        own_bell_.emplace();
+    }
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "fluvial remote");
 }
 
 RemoteService::~RemoteService() {
+    if (standing_by_) {
+        memory_.control->header().standby_port = 0;
+    }
     stop_ = true;
-    bell_.ring();
+    wake();
     thread_.join();
     for (Reader& reader : sessions_) {
         reader.session.hang_up("the writer has ended before this reader had everything");
@@ -76,6 +85,10 @@ void RemoteService::see_off() {
     }
 }
 
+void RemoteService::wake() const {
+    (own_bell_ ? *own_bell_ : bell_).ring();
+}
+
 void RemoteService::place(const cpu_set_t& taken) {
     const std::string cores = service_cores();
     if (cores.empty()) {
@@ -90,13 +103,17 @@ void RemoteService::run() {
     try {
         while (!stop_) {
             const bool some_wait = wait(serving);
+            look_after_server();
             serve_visitors();  // what has come of them is heard before they make room
             if (some_wait) {
                 let_in();
             }
-            serve_sessions();
+            if (!standing_by_) {
+                serve_sessions();
+                give_up_awaited();
+            }
             serve_peers();
-            if (draining_) {
+            if (draining_ && !standing_by_) {
                 note_who_waits();
             }
         }
@@ -109,7 +126,7 @@ void RemoteService::run() {
 
 /// True when a client wants to be let in.
 bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
-    std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> all = {{standing_by_ ? -1 : bell_.descriptor(), POLLIN, 0}};
     for (const Reader& reader : sessions_) {
         all.push_back({reader.session.descriptor(), events(reader.session.sending()), 0});
         for (const auto& [rail, server] : reader.session.data_servers()) {
@@ -131,13 +148,22 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
             all.push_back({peer.descriptor(), events(peer.sending()), 0});
         }
     }
+    if (own_bell_) {
+        all.push_back({own_bell_->descriptor(), POLLIN, 0});
+    }
     // A step that is complete by now was seen in the last turn, or rings.
     serving.unlock();
-    ::poll(all.data(), all.size(), asleep_ ? look_ms : 0);
+    ::poll(all.data(), all.size(), standing_by_ ? look_after_server_ms : asleep_ ? look_ms : 0);
     serving.lock();
     const auto ready = [](const pollfd& one) { return one.revents != 0; };
     if (ready(all.front())) {
         bell_.clear();
+    }
+    if (own_bell_ && ready(all.back())) {
+        own_bell_->clear();
+    }
+    if (standing_by_) {  // and says nothing in the place of the one that serves
+        return std::any_of(all.begin() + first_listening, all.begin() + first_other, ready);
     }
     // Once the writers know that the service will sleep, it looks once more before it does.
     auto& sleeps = memory_.control->header().service_sleeps;
@@ -171,7 +197,7 @@ void RemoteService::serve_sessions() {
 
 bool RemoteService::hand_out() {
     const std::unique_lock serving(serving_, std::try_to_lock);
-    if (!serving || sessions_.size() > handed_out_to_max) {
+    if (!serving || standing_by_ || sessions_.size() > handed_out_to_max) {
         return false;
     }
     return std::ranges::all_of(sessions_, [](Reader& one) { return one.session.hand_out(); });
@@ -212,6 +238,9 @@ void RemoteService::note_who_waits() {
         if (std::any_of(peers_.begin(), peers_.end(), waits)) {
             who = "ranks of the writer on other hosts, for those on this one to end";
         }
+        if (who.empty() && !awaited_.empty()) {
+            who = "readers whose service died, and which have not come to this rank yet";
+        }
         for (Reader& reader : sessions_) {
             if (who.empty() && !reader.session.has_all()) {
                 who = reader.session.who();
@@ -231,7 +260,7 @@ void RemoteService::serve_contact(std::string contact) {
 
 std::string RemoteService::waits_for() {
     if (!draining_.exchange(true)) {
-        bell_.ring();
+        wake();
     }
     const std::lock_guard lock(mutex_);
     return waits_for_;

@@ -30,10 +30,15 @@ namespace fluvial::stage {
 
 class RemoteService {
   public:
+    enum class Duty {
+        Serves,
+        StandsBy  ///< and serves once the rank that does has died (remote_takeover.cpp)
+    };
+
     /// Listens on the interfaces `on`, at one of `ports`. What `memory` points to outlives this
     /// object; `bell` is rung when a step is complete. Throws SystemError.
     RemoteService(const Key& key, StreamMemory memory, const move::Interfaces& on,
-                  const move::PortRange& ports, const host::Event& bell);
+                  const move::PortRange& ports, const host::Event& bell, Duty duty = Duty::Serves);
     /// Readers that have not got everything are told so.
     ~RemoteService();
     RemoteService(const RemoteService&) = delete;
@@ -45,6 +50,10 @@ class RemoteService {
     /// Its thread, and what threads it makes, run on cores that are not `taken` by the writer's
     /// ranks of this host, or where the environment says. Throws InvalidArgument.
     void place(const cpu_set_t& taken);
+    /// From now on readers that come are told of it, as the one that stands by.
+    void stand_by();
+    /// It does so, or is about to.
+    bool serves() const;
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
     /// From now on clients that prove the key are given this contact of the whole writer.
@@ -60,6 +69,13 @@ class RemoteService {
     struct Visitor {
         move::SecureConnection connection;
         std::int64_t came_ns;
+        std::optional<Bytes> unheard{};  ///< of this one, which stands by
+    };
+
+    /// The place of a reader whose service has died, and which has not come here yet.
+    struct Awaited {
+        int cell;
+        host::AliveLock alive;
     };
 
     struct Reader {
@@ -68,6 +84,9 @@ class RemoteService {
                std::optional<Position> position)
             : session(std::move(connection), message, place, std::move(alive), memory,
                       std::move(position)) {}
+        Reader(move::SecureConnection connection, const GoesOnMessage& message, int cell,
+               host::AliveLock alive, const StreamMemory& memory, const TakenOverSteps& steps)
+            : session(std::move(connection), message, cell, std::move(alive), memory, steps) {}
         RemoteSession session;
         bool heard = true;           ///< there may be something to take ...
         bool asked_for_data = true;  ///< ... of the connection for data, too
@@ -75,6 +94,7 @@ class RemoteService {
     RemoteSession* session_of(const Token& token);
 
     void run();
+    void wake() const;
     bool wait(std::unique_lock<std::mutex>& serving);
     bool oldest_may_go() const;
     bool may_let_in() const;
@@ -89,6 +109,10 @@ class RemoteService {
     void serve_peers();
     void note_who_waits();
     void see_off();
+    void look_after_server();
+    bool waits_beside(Visitor& visitor);
+    bool take_over(Visitor& visitor, const GoesOnMessage& message);
+    void give_up_awaited();
 
     Key key_;
     StreamMemory memory_;
@@ -98,6 +122,8 @@ class RemoteService {
     std::vector<move::Endpoint> endpoints_;
     std::list<Visitor> visitors_;  ///< in the order in which they came
     std::list<Reader> sessions_;
+    std::list<Awaited> awaited_;
+    Deadline awaited_until_{0};
     bool asleep_ = false;               ///< the next wait is one, and writers know
     std::int64_t accept_again_ns_ = 0;  ///< after a lack of descriptors
     std::list<WriterPeer> peers_;
@@ -107,6 +133,8 @@ class RemoteService {
     std::string waits_for_ = "readers that have not been looked at";
     std::atomic<bool> draining_{false};  ///< waits_for() was called
     std::atomic<bool> stop_{false};
+    std::atomic<bool> standing_by_;
+    std::optional<host::Event> own_bell_;  ///< while it stands by: the other one is not its own
     std::thread thread_;
 };
 

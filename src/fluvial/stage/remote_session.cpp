@@ -36,12 +36,17 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
       host_(message.host.substr(0, 64)),
       place_(place),
       runs_ahead_(nothing_slips_away(*memory.control, place)),
-      goes_on_(message.may_go_on),
+      goes_on_(message.may_go_on || memory.control->header().standby_port != 0),
       position_(std::move(position)),
       alive_(std::move(alive)),
       messages_(memory, gives_back_early() && !goes_on_) {
     connection_.read_ahead();
     randombytes_buf(token_.data(), token_.size());
+    {
+        ReaderCell& cell = control().reader(place_.cell);
+        cell.token = token_;
+        cell.elsewhere = 1;
+    }
     AttachedMessage attached{.reply = place_,
                              .token = token_,
                              .encrypt = memory_.encrypt,
@@ -50,12 +55,50 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
                              .ranks = {},
                              .arena_bytes = {},
                              .may_run_ahead = runs_ahead_,
-                             .shares_out = shares_out(control(), place_.cell)};
+                             .shares_out = shares_out(control(), place_.cell),
+                             .standby_port = static_cast<std::uint16_t>(
+                                 position_ ? 0 : control().header().standby_port.load())};
     for (const host::Mapping& arena : memory_.arenas) {
         attached.ranks.push_back(control().job_rank(static_cast<int>(attached.ranks.size())));
         attached.arena_bytes.push_back(arena.size());
     }
     connection_.post(encode(attached));
+}
+
+RemoteSession::RemoteSession(move::SecureConnection connection, const GoesOnMessage& message,
+                             int cell, host::AliveLock alive, const StreamMemory& memory,
+                             const TakenOverSteps& steps)
+    : connection_(std::move(connection)),
+      memory_(memory),
+      stall_timeout_s_(message.stall_timeout_s),
+      host_(message.host.substr(0, 64)),
+      token_(message.token),
+      place_{.cell = cell,
+             .group = static_cast<std::int32_t>(memory.control->reader(cell).group),
+             .from = 0},
+      runs_ahead_(nothing_slips_away(*memory.control, place_)),
+      goes_on_(true),
+      alive_(std::move(alive)),
+      messages_(memory, false),
+      sent_(message.came) {
+    connection_.read_ahead();
+    connection_.socket().give_up_after(patience_s(control().header().stall_timeout_s));
+    messages_.want(message.wanted);
+    asked_ = message.asked;
+    given_ = message.given;
+    for (const auto& [step, slot] : steps.held) {
+        handed_out_.add(step, {slot});
+    }
+    for (const std::uint64_t step : message.holds) {
+        // It came already: so that it counts as sent, and yet is never sent again.
+        handed_out_.known(step).message.bytes.resize(1);
+    }
+    for (const auto& [step, slot] : steps.unsent) {
+        next_index_ = step + 1;
+        send_step({slot}, step, {.stats = steps.stats});
+        --asked_;
+        given_.reset();
+    }
 }
 
 RemoteSession::~RemoteSession() {

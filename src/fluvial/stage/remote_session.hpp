@@ -18,6 +18,7 @@
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/step_messages.hpp"
 #include "fluvial/stage/step_queue.hpp"
+#include "fluvial/stage/taken_over_steps.hpp"
 
 namespace fluvial::stage {
 
@@ -28,6 +29,10 @@ class RemoteSession final : public move::Exposed {
     RemoteSession(move::SecureConnection connection, const AttachMessage& message,
                   const AttachReply& place, host::AliveLock alive, const StreamMemory& memory,
                   std::optional<Position> position);
+    /// Of a reader that was served by a rank that died, in its `cell` that is locked as `alive`;
+    /// its steps are those. Throws no Error.
+    RemoteSession(move::SecureConnection connection, const GoesOnMessage& message, int cell,
+                  host::AliveLock alive, const StreamMemory& memory, const TakenOverSteps& steps);
     /// Gives the place back, as of a reader that died unless it has left.
     ~RemoteSession() override;
     RemoteSession(const RemoteSession&) = delete;

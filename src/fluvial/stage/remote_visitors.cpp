@@ -112,12 +112,16 @@ void RemoteService::serve_visitors() {
 
 /// True when the visitor leaves the list of visitors.
 bool RemoteService::admit(Visitor& visitor) {
-    const auto message = visitor.connection.take();
-    if (!message) {
+    if (!visitor.unheard && !(visitor.unheard = visitor.connection.take())) {
         visitor.connection.flush();
         return false;
     }
-    ByteReader in(*message);
+    look_after_server();
+    if (standing_by_) {
+        return waits_beside(visitor);
+    }
+    const Bytes message = *std::exchange(visitor.unheard, std::nullopt);
+    ByteReader in(message);
     const auto purpose = in.get<FromReader>();
     if (purpose == FromReader::Data) {
         carry_data(visitor, in);
@@ -195,6 +199,9 @@ void RemoteService::go_on(Visitor& visitor, const GoesOnMessage& message) {
         visitor.connection.socket().give_up_after(
             patience_s(memory_.control->header().stall_timeout_s));
         session->go_on(std::move(visitor.connection), message);
+        return;
+    }
+    if (take_over(visitor, message)) {
         return;
     }
     visitor.connection.post(encode_failed(

@@ -39,6 +39,7 @@ void RemoteSeat::beat() {
         } catch (const Error&) {  // no way either
         }
     }
+    seek_standby();
     const std::lock_guard lock(mutex_);
     if (!connection_ || !lost_.empty()) {
         return;
@@ -76,6 +77,11 @@ void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& 
     if (!connection_ || !lost_.empty() || now_ns() - heard_ns_ < looked_every_ns) {
         return;  // the seat has left, or the connection works again
     }
+    change_to(std::move(connection), endpoint);
+}
+
+/// With the mutex.
+void RemoteSeat::change_to(move::SecureConnection connection, const move::Endpoint& endpoint) {
     connection.read_ahead();
     connection.post(
         encode(GoesOnMessage{.token = stream_.token,
@@ -83,7 +89,11 @@ void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& 
                              .came = came_,
                              .holds = std::vector<std::uint64_t>(holds_.begin(), holds_.end()),
                              .given = given_,
-                             .wanted = wanted_}));
+                             .wanted = wanted_,
+                             .stall_timeout_s = options_.stall_timeout_s,
+                             .host = hostname()}));
+    // The writer's host gives back what is not held; to be told so once more makes no sense there.
+    std::erase_if(done_, [this](const DoneStep& done) { return !holds_.contains(done.step); });
     connection_ = std::move(connection);
     endpoint_ = endpoint;
     interface_ = move::interface_of(connection_->socket().own_address());
@@ -93,6 +103,78 @@ void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& 
     ++way_;
     hear_all();
     woken_.ring();
+}
+
+/// The connection has ended: the rank that stands by on the writer's host is asked, until it takes
+/// this reader over, or no process listens there. Then the loss is one.
+void RemoteSeat::seek_standby() {
+    Contact standby;
+    {
+        const std::lock_guard lock(mutex_);
+        hear_all();
+        if (!seeks_standby()) {
+            return;
+        }
+        standby = contact_;
+        for (move::Endpoint& endpoint : standby.endpoints) {
+            endpoint.port = stream_.standby_port;
+        }
+        standby.names.clear();
+        lost_ns_ = lost_ns_ == 0 ? now_ns() : lost_ns_;
+        const auto patience_ns = static_cast<std::int64_t>(options_.stall_timeout_s * 1e9);
+        standby_may_serve_ = !ended_ && now_ns() - lost_ns_ < patience_ns;
+        if (!standby_may_serve_) {
+            woken_.ring();
+            return;
+        }
+    }
+    const WithoutInterrupts quietly;
+    try {
+        move::Endpoint found;
+        move::SecureConnection connection =
+            connect_to(standby, options_.stall_timeout_s, found, interfaces_);
+        const std::lock_guard lock(mutex_);
+        if (connection_) {
+            contact_.endpoints = standby.endpoints;
+            standby_may_serve_ = false;
+            anew_ = true;
+            lost_.clear();
+            joined_ = false;
+            take_back_unfetched();
+            change_to(std::move(connection), found);
+        }
+    } catch (const StaleContact&) {  // no process listens
+        const std::lock_guard lock(mutex_);
+        standby_may_serve_ = false;
+        woken_.ring();
+    } catch (const Error&) {  // again later
+    }
+}
+
+/// Waits until it is known whether another rank takes this reader over; `way` was the connection
+/// that has ended.
+bool RemoteSeat::found_standby(unsigned way) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!standby_may_serve_ && way_ == way) {
+            return false;
+        }
+    }
+    // A process that dies ends its connections one after the other.
+    const Deadline all_ended(0.5);
+    const auto known = [&] {
+        return way_ != way || (!seeks_standby() && (!standby_may_serve_ || all_ended.passed()));
+    };
+    const Deadline deadline(options_.stall_timeout_s);
+    listen_until(deadline, known);
+    const std::lock_guard lock(mutex_);
+    return way_ != way;
+}
+
+/// Of the rank that serves this reader.
+std::vector<move::Endpoint> RemoteSeat::endpoints() const {
+    const std::lock_guard lock(mutex_);
+    return contact_.endpoints;
 }
 
 }  // namespace fluvial::stage

@@ -47,8 +47,20 @@ std::optional<CommonAt> StepMessage::to_fetch() const {
 
 void StepMessageReader::add_rank(int rank, std::uint64_t arena_bytes) {
     ranks_.push_back(rank);
+    arena_bytes_.push_back(arena_bytes);
     records_.emplace_back(rank, arena_bytes);
     latest_records_.emplace_back();
+}
+
+/// All that messages have said.
+void StepMessageReader::forget() {
+    records_.clear();
+    for (std::size_t number = 0; number < ranks_.size(); ++number) {
+        records_.emplace_back(ranks_[number], arena_bytes_[number]);
+        latest_records_[number].clear();
+    }
+    decoder_ = {};
+    along_ = {};
 }
 
 SeriesDescription StepMessageReader::series() const {
@@ -62,6 +74,9 @@ SeriesDescription StepMessageReader::series() const {
 
 AnnouncedStep StepMessageReader::read(StepMessage message) {
     AnnouncedStep step;
+    if (message.anew) {
+        forget();
+    }
     step.message = std::make_shared<const StepMessage>(std::move(message));
     ByteReader in(step.message->bytes);
     in.get<FromWriter>();

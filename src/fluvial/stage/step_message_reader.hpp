@@ -24,6 +24,8 @@ struct StepMessage {
     std::size_t bytes_behind = 0;
     std::shared_ptr<const std::byte> common{};
     std::size_t common_bytes = 0;
+    unsigned service = 0;  ///< the number of that which has `common`
+    bool anew = false;  ///< the first from another rank of the writer, which refers to none before
 
     /// How many bytes lie behind a message, by its end. Throws Error.
     static std::uint64_t bytes_behind_of(const Bytes& message);
@@ -63,14 +65,16 @@ class StepMessageReader {
 
   private:
     void read_common(ByteReader& in, AnnouncedStep& step);
+    void forget();
     void read_records(ByteReader& in, AnnouncedStep& step);
     static std::span<const std::byte> take_record(ByteReader& in, Bytes& latest);
     void take_all(ByteReader& in, AnnouncedStep& step);
     static void take_parts(ByteReader& in, AnnouncedStep& step);
 
     std::vector<int> ranks_;
-    std::vector<RecordReader> records_;  ///< by rank
-    std::vector<Bytes> latest_records_;  ///< likewise
+    std::vector<std::uint64_t> arena_bytes_;  ///< by rank
+    std::vector<RecordReader> records_;       ///< by rank
+    std::vector<Bytes> latest_records_;       ///< likewise
     StepDecoder decoder_;
     DataAlong along_;
     SeriesDescription logged_series_;  ///< as steps on the disk say

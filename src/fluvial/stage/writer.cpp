@@ -37,10 +37,10 @@ void Writer::State::depart() {
 }
 
 std::string Writer::State::drain(double timeout_s) {
-    if (!remote) {
+    published.reset();  // no further readers
+    if (!remote || !remote->serves()) {
         return {};
     }
-    published.reset();  // no further readers
     const Deadline deadline(timeout_s);
     const auto nobody_waits = [&] { return remote->waits_for().empty() || deadline.passed(); };
     wait_until(nobody_waits, "readers on other hosts did not get their steps");

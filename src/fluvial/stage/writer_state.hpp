@@ -46,7 +46,8 @@ struct Writer::State {
     std::unique_ptr<Heartbeat> heartbeat;
     std::optional<host::Event> step_event;  ///< wakes what serves other hosts
     std::unique_ptr<HostService> service;
-    std::unique_ptr<RemoteService> remote;  ///< of rank 0, where other hosts may connect
+    std::unique_ptr<RemoteService> remote;  ///< of rank 0, where other hosts may connect, and
+                                            ///< of rank 1, which stands by for it
     std::unique_ptr<PublishedContact> published;
 
     std::unique_ptr<RecordWriter> records;
