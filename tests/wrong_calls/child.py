@@ -67,6 +67,7 @@ def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     ):
         with writer.step() as step:
             write_step(step)
+        yield table.Call("contact", fl.contact, {"series": writer})
         yield from steps.of_steps(reader.next())
         with writer.step() as step:
             yield from steps.of_writers(step)
