@@ -139,7 +139,7 @@ class Comparison:
             f"({self.files_seconds / self.stream_seconds:.2f}×). "
             f"{self.bytes_moved / 1e6:,.0f} MB never touched the disk "
             f"({self.throughput / 1e6:.1f} MB/s); the reader was at most "
-            f"{self.lag_most} steps behind."
+            f"{self.lag_most} step{'s' * (self.lag_most != 1)} behind."
         )
 
 

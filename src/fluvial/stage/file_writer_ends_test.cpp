@@ -175,15 +175,17 @@ TEST_CASE("a FIFO is not replaced by a file, and a stream does not take the name
     }
     CHECK_THROWS_WITH_AS(FileWriter("/dev/null", mpi::Comm(), {}), doctest::Contains("a device"),
                          InvalidArgument);
-    const std::string stream = std::filesystem::path(folder / "x").parent_path().string();
     const std::filesystem::path before = std::filesystem::current_path();
-    std::filesystem::current_path(std::filesystem::path(stream).parent_path());
-    CHECK_THROWS_WITH_AS(
-        SeriesWriter(std::filesystem::path(stream).filename().string(), mpi::Comm()),
-        doctest::Contains("the name of a folder that is here"), InvalidArgument);
-    std::ofstream("notes.txt") << "mine";
+    std::filesystem::create_directory(folder / "notes");
+    std::ofstream(folder / "notes.txt") << "mine";
+    std::filesystem::current_path(std::filesystem::path(folder / "notes").parent_path());
+    CHECK_THROWS_WITH_AS(SeriesWriter("notes", mpi::Comm()),
+                         doctest::Contains("the name of a folder that is here"), InvalidArgument);
     CHECK_THROWS_WITH_AS(SeriesWriter("notes.txt", mpi::Comm()),
                          doctest::Contains("the name of a file that is here"), InvalidArgument);
-    std::filesystem::remove("notes.txt");
+    for (const char* name : {"RUN.H5", "run.Nc4"}) {  // files, whatever the case of the letters
+        SeriesWriter(name, mpi::Comm()).close();
+        CHECK(std::filesystem::is_regular_file(name));
+    }
     std::filesystem::current_path(before);
 }

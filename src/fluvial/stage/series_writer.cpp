@@ -45,7 +45,7 @@ std::string engine_of(const std::string& name, const std::string& option) {
          {".nc5", "netcdf"},
          {".nc4", "netcdf4"}}};
     for (const auto& [suffix, engine] : suffixes) {
-        if (said.name.empty() && name.ends_with(suffix)) {
+        if (said.name.empty() && store::has_suffix(name, suffix)) {
             return engine;
         }
     }
