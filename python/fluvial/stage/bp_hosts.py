@@ -10,6 +10,7 @@ from ..mpi.communicator import Communicator
 from ..mpi.together import Together
 from ..store.bp_joined_index import BpPartOfHost, MetadataOfStep
 from ..store.bp_output import BpOutputOfHosts
+from ..store.bp_writer import StepOfProcess
 from ..store.numbered_files import has_number
 from ..store.step_contents import Places
 from .file_write_step import Part, Put
@@ -92,7 +93,7 @@ class BpHosts(HostRanks):
             self._part = self._new_part(path)
         said = None if self._output is None else self._output.said
         self._bytes_of_step = sum(part.array.nbytes for found in parts.values() for part in found)
-        metadata = self._part.write(number, shapes, parts, said)
+        metadata = self._part.write(StepOfProcess(number, shapes, parts, said))
         if self._numbered:
             self.close()
         return metadata

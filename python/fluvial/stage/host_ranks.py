@@ -30,6 +30,8 @@ class HostRanks:
         All ranks; None: this process alone.
     ranks
         The same, as they work together.
+    host_of
+        The number of each rank's host, where it is known; None: ranks tell each other.
     """
 
     def __init__(

@@ -22,14 +22,13 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .. import _core
 from ..base.messages import shown_path
 from .bp_index import ACTIVE_AT, HEADER, RECORD, STEP, VERSION_AT, WRITERS
-from .bp_writer import BpWriter, SaidOfStep
-from .step_contents import Parts
+from .bp_writer import BpWriter, StepOfProcess
 
 _VERSION = 5
 _LENGTHS = struct.Struct("<3Q")
@@ -69,13 +68,7 @@ class BpPartOfHost:
         self._writer = BpWriter(self._path)
         self._ends = {"md.idx": HEADER, "mmd.0": 0}
 
-    def write(
-        self,
-        number: int,
-        shapes: Mapping[str, tuple[int, ...]],
-        parts: Mapping[str, Parts],
-        said: SaidOfStep | None,
-    ) -> MetadataOfStep:
+    def write(self, step: StepOfProcess) -> MetadataOfStep:
         """Write a step, and return what the index of the series has to know of it.
 
         Raises
@@ -83,7 +76,7 @@ class BpPartOfHost:
         SystemError
             It cannot be written, or the library's files are not as they are known.
         """
-        self._writer.write(number, shapes, parts, said)
+        self._writer.write(step)
         with open(os.path.join(self._path, "md.idx"), "rb") as file:
             header = file.read(HEADER)
         try:

@@ -14,7 +14,7 @@ from .. import _core
 from .._core import InvalidArgument
 from .attribute_texts import check_attributes
 from .bp_joined_index import BpJoinedIndex, MetadataOfStep
-from .bp_writer import BpWriter, SaidOfStep
+from .bp_writer import BpWriter, SaidOfStep, StepOfProcess
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write
 from .step_contents import Parts, Places, StepContents
@@ -81,7 +81,7 @@ class BpOutput:
             It cannot be written.
         """
         shapes = {name: extent.shape for name, extent in self._said.layout.datasets.items()}
-        self._writer.write(self._number, shapes, self._parts, self._said)
+        self._writer.write(StepOfProcess(self._number, shapes, self._parts, self._said))
         self._parts = {}
 
     def give_up(self, number: int) -> None:

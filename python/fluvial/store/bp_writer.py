@@ -28,6 +28,17 @@ class SaidOfStep(NamedTuple):
     layout: StepLayout
 
 
+class StepOfProcess(NamedTuple):
+    """What one process writes of a step."""
+
+    number: int
+    shapes: Mapping[str, tuple[int, ...]]
+    """Of whole datasets."""
+    parts: Mapping[str, Parts]
+    said: SaidOfStep | None
+    """None: another process says it."""
+
+
 class BpWriter:
     """A folder that one process writes; a step is there once it was written.
 
@@ -54,23 +65,17 @@ class BpWriter:
         except (OSError, RuntimeError, ValueError) as error:
             raise cannot_write(self._path, _reason(error)) from error
 
-    def write(
-        self,
-        number: int,
-        shapes: Mapping[str, tuple[int, ...]],
-        parts: Mapping[str, Parts],
-        said: SaidOfStep | None,
-    ) -> None:
-        """Write a step: parts of datasets that have these shapes, and what is said for all."""
+    def write(self, step: StepOfProcess) -> None:
+        """Write a step."""
         self.check()
-        base = f"/data/{number}"
+        base = f"/data/{step.number}"
         try:
-            stream = self._begin_stream({} if said is None else said.of_series)
+            stream = self._begin_stream({} if step.said is None else step.said.of_series)
             stream.begin_step()
-            if said is not None:
-                _write_said(stream, base, said.layout)
-            for name, shape in shapes.items():
-                _write_parts(stream, f"{base}/{name}", shape, parts.get(name, ()))
+            if step.said is not None:
+                _write_said(stream, base, step.said.layout)
+            for name, shape in step.shapes.items():
+                _write_parts(stream, f"{base}/{name}", shape, step.parts.get(name, ()))
             stream.end_step()
         except (OSError, RuntimeError, ValueError) as error:
             self._stream = None  # whose close() after an error makes it end the process
