@@ -39,7 +39,7 @@ class HandedOutSteps {
     bool note_sent(std::uint64_t raw_sent);
     /// The reader looks at it no more. Throws Error when it does not have it.
     void finish(std::uint64_t step);
-    /// What is to be fetched for one of the steps. Throws Error when it is of none.
+    /// What is to be fetched for one of the steps. Throws PeerLost when it is of none.
     std::shared_ptr<const Bytes> common_at(const CommonAt& at) const;
     /// There are places to be given back.
     bool any_spent() const { return !spent_.empty(); }
