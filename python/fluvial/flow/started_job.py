@@ -111,7 +111,8 @@ class StartedJob:
 
     def _accept(self, listener: socket.socket) -> Connection:
         listener.settimeout(_LOOK_EVERY_S)
-        for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
+        until = time.monotonic() + START_TIMEOUT_S  # also if other users connect again and again
+        while time.monotonic() < until:
             try:
                 if (connection := job_socket.accepted(listener)) is not None:
                     return connection

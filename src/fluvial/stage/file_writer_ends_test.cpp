@@ -183,6 +183,8 @@ TEST_CASE("a FIFO is not replaced by a file, and a stream does not take the name
                          doctest::Contains("the name of a folder that is here"), InvalidArgument);
     CHECK_THROWS_WITH_AS(SeriesWriter("notes.txt", mpi::Comm()),
                          doctest::Contains("the name of a file that is here"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(SeriesWriter("run.hdf", mpi::Comm()),
+                         doctest::Contains("cannot be written from C++"), InvalidArgument);
     for (const char* name : {"RUN.H5", "run.Nc4"}) {  // files, whatever the case of the letters
         SeriesWriter(name, mpi::Comm()).close();
         CHECK(std::filesystem::is_regular_file(name));
